@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Sourced by the lab's host-side scripts: where things are, and how to speak.
+
+lab_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+tree=$(cd -- "$lab_dir/../.." && pwd -P)
+cache=${PMEM_LAB_CACHE:-${HOME:-/root}/.cache/pmem-lab}
+
+say()
+{
+	printf 'lab: %s\n' "$*" >&2
+}
+
+die()
+{
+	say "$*"
+	exit 1
+}
+
+# The root in use, as a real path: a symlink that another run moves must not
+# change it under the feet of a running one.
+root_path()
+{
+	local root
+
+	root=$(readlink -e -- "$cache/root") ||
+		die "no Debian root in $cache: run tests/lab/prepare (make lab)"
+	printf '%s\n' "$root"
+}
