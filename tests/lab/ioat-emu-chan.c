@@ -119,6 +119,7 @@ static void chan_command(struct emu_chan *c, __u8 cmd)
 			chan_do_suspend(c);
 	} else if ((cmd & CMD_RESUME) && c->state == STATE_SUSPENDED) {
 		c->state = c->done == c->count ? STATE_DONE : STATE_ACTIVE;
+		pace_skip(c);
 	}
 }
 
@@ -319,8 +320,10 @@ static __u32 chan_copy(struct emu_chan *c, const struct hw_desc *desc)
 	__u64 end_ns;
 	__u32 err;
 
-	if (delay_us)
+	if (delay_us) {
 		pace_wait(c, emu_now_ns() + delay_us * 1000ULL);
+		pace_skip(c);
+	}
 	if (c->want_reset)
 		return 0;
 	err = chan_check_desc(desc);

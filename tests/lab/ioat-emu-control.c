@@ -168,6 +168,7 @@ static const char *run_err(char **args, FILE *out)
 static void set_stall(struct emu_chan *c, const void *val)
 {
 	c->faults.stall = *(const bool *)val;
+	pace_skip(c);
 }
 
 static const char *run_stall(char **args, FILE *out)

@@ -106,6 +106,8 @@ static void mem_remove(struct emu_mem *mem, unsigned int from, unsigned int to)
 {
 	unsigned int i;
 
+	if (from == to)
+		return;
 	for (i = from; i < to; i++)
 		if (mem->maps[i].host)
 			munmap(mem->maps[i].host, mem->maps[i].size);

@@ -4,19 +4,13 @@
  *
  * Every copy gets a deadline on an ideal time line: it starts when its doorbell rang or when the
  * copy before it ended, whichever is later, and takes latency + bytes / rate. Waking up late moves
- * nothing on that line, so that errors do not add up and the mean is exact. All channels of a
+ * nothing on that line, so that errors do not add up and the mean is exact: a host that was busy
+ * elsewhere finds the copies done that a real engine would have done meanwhile. All channels of a
  * device share one path whose rate can be capped.
  */
 #include <time.h>
 
 #include "ioat-emu.h"
-
-/*
- * How far the time line may lie behind the clock. A short delay by a busy host is made up for, as
- * a real engine would not have had it; after a long one a burst at memcpy speed would falsify a
- * measurement more than the lost time does.
- */
-#define PACE_MAX_DEBT_NS	5000000
 
 static __u64 pace_transfer_ns(__u32 bytes, double mbps)
 {
@@ -43,18 +37,25 @@ static __u64 pace_cap(struct emu_dev *dev, __u64 start, __u32 bytes)
 __u64 pace_end(struct emu_chan *c, __u64 issued_ns, __u32 bytes)
 {
 	struct emu_pace *pace = &c->pace;
-	__u64 now = emu_now_ns(), start = issued_ns, cap_end;
+	__u64 start = issued_ns, cap_end;
 
 	if (start < pace->end_ns)
 		start = pace->end_ns;
-	if (start + PACE_MAX_DEBT_NS < now)
-		start = now - PACE_MAX_DEBT_NS;
 	cap_end = pace_cap(c->dev, start, bytes);
 	pace->end_ns = start + pace_transfer_ns(bytes, pace->mbps);
 	if (pace->end_ns < cap_end)
 		pace->end_ns = cap_end;
 	pace->end_ns += (__u64)(pace->latency_us * 1000);
 	return pace->end_ns;
+}
+
+/* c->lock held. Time in which the channel stood still on purpose is not made up for. */
+void pace_skip(struct emu_chan *c)
+{
+	__u64 now = emu_now_ns();
+
+	if (c->pace.end_ns < now)
+		c->pace.end_ns = now;
 }
 
 /*

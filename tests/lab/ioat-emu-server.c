@@ -210,7 +210,7 @@ int control_client(const char *path, int nwords, char **words)
 	char *line = NULL;
 	size_t room = 0;
 	FILE *in;
-	int fd;
+	int fd, status;
 
 	fd = connect_patiently(path);
 	if (fd < 0)
@@ -221,5 +221,8 @@ int control_client(const char *path, int nwords, char **words)
 	if (!in || getline(&line, &room, in) < 0)
 		emu_die("%s: no reply", path);
 	fputs(line, stdout);
-	return strncmp(line, good, sizeof(good) - 1) ? 1 : 0;
+	status = strncmp(line, good, sizeof(good) - 1) ? EXIT_FAILURE : EXIT_SUCCESS;
+	free(line);
+	fclose(in);
+	return status;
 }

@@ -605,7 +605,7 @@ static void test_faults(void)
 
 	copy_fails(&g, PMEM_IOVA, DATA_IOVA, 0, LAST, ERR_LENGTH);
 	copy_fails(&g, PMEM_IOVA, DATA_IOVA, 65537, LAST, ERR_LENGTH);
-	copy_fails(&g, PMEM_IOVA, DATA_IOVA, 4096, LAST | 0x87 << 24, ERR_CONTROL);
+	copy_fails(&g, PMEM_IOVA, DATA_IOVA, 4096, LAST | 0x87U << 24, ERR_CONTROL);
 	check(chan_begin(&g, 0));
 	chan_push(&g, 0, PMEM_IOVA, DATA_IOVA, 65536, LAST);
 	chan_doorbell(&g, 0);
@@ -983,6 +983,21 @@ static double run_chans(struct guest *g, int nchans, int count, __u32 size)
 	return now_s() - t;
 }
 
+/* One copy at a time, each waited for by its interrupt. */
+static double run_single(struct guest *g, int count, __u32 size)
+{
+	double t = now_s();
+	int i;
+
+	for (i = 0; i < count; i++) {
+		chan_write(g, 0, CHAN_CTRL, 2, CTRL_REARM);
+		push_same(g, 0, 1, size);
+		chan_doorbell(g, 0);
+		check(chan_irqs(g, 0, true) == 1);
+	}
+	return now_s() - t;
+}
+
 static void test_pace(void)
 {
 	pid_t pid = start("-B", "1000");
@@ -999,6 +1014,8 @@ static void test_pace(void)
 		   500.0 * 64 * KIB / 500 / MB);
 	check(accepted("rate 0 0 0 400"));
 	check_pace("400 us, 500 x 4 KiB", run_chans(&g, 1, 500, 4 * KIB), 500 * 400e-6);
+	chan_irqs(&g, 0, true);
+	check_pace("400 us, 500 x 4 KiB one by one", run_single(&g, 500, 4 * KIB), 500 * 400e-6);
 	check(accepted("rate 0 0 11784 7.41"));
 	check_pace("7.41 us + 11784 MB/s, 1000 x 4 KiB", run_chans(&g, 1, 1000, 4 * KIB),
 		   1000 * 7.41e-6 + 1000 * 4.0 * KIB / 11784 / MB);

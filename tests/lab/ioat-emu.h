@@ -156,6 +156,7 @@ __u32 mem_copy(struct emu_mem *mem, __u64 dst, __u64 src, __u64 len);
 
 /* ioat-emu-pace.c */
 __u64 pace_end(struct emu_chan *c, __u64 issued_ns, __u32 bytes);
+void pace_skip(struct emu_chan *c);
 void pace_wait(struct emu_chan *c, __u64 until_ns);
 
 /* ioat-emu-chan.c */
