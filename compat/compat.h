@@ -20,6 +20,7 @@
 
 #ifndef HAVE_QUEUE_LIMITS_FEATURES
 #include <linux/backing-dev.h>
+#include <linux/bits.h>
 #include <linux/blk-mq.h>
 #include <linux/err.h>
 
@@ -39,13 +40,13 @@ struct compat_queue_limits {
 	unsigned int dma_alignment;
 };
 
-#define BLK_FEAT_WRITE_CACHE	(1u << 0)
-#define BLK_FEAT_FUA		(1u << 1)
-#define BLK_FEAT_ROTATIONAL	(1u << 2)
-#define BLK_FEAT_NOWAIT		(1u << 3)
-#define BLK_FEAT_DAX		(1u << 4)
+#define BLK_FEAT_WRITE_CACHE	BIT(0)
+#define BLK_FEAT_FUA		BIT(1)
+#define BLK_FEAT_ROTATIONAL	BIT(2)
+#define BLK_FEAT_NOWAIT		BIT(3)
+#define BLK_FEAT_DAX		BIT(4)
 /* Swap asks fops->rw_page where queues have no flag for it: nothing to set. */
-#define BLK_FEAT_SYNCHRONOUS	(1u << 5)
+#define BLK_FEAT_SYNCHRONOUS	BIT(5)
 
 static inline void compat_set_max_sectors(struct request_queue *q,
 					  const struct compat_queue_limits *lim)
@@ -168,10 +169,11 @@ static inline void compat_blk_mq_unfreeze_queue(struct request_queue *q,
 
 #ifndef HAVE_BADBLOCKS_SECTOR_T
 #include <linux/badblocks.h>
+#include <linux/bits.h>
 #include <linux/minmax.h>
 
 /* The longest range, in sectors, that fits the old argument. */
-#define COMPAT_BADBLOCKS_STEP	(1 << 30)
+#define COMPAT_BADBLOCKS_STEP	BIT(30)
 
 static inline int compat_badblocks_check(struct badblocks *bb, sector_t s,
 					 sector_t sectors, sector_t *first_bad,
