@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # Sourced by the lab's host-side scripts: where things are, and how to speak.
+# shellcheck disable=SC2034 # the variables are theirs
 
 lab_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 tree=$(cd -- "$lab_dir/../.." && pwd -P)
@@ -26,4 +27,19 @@ root_path()
 	root=$(readlink -e -- "$cache/root") ||
 		die "no Debian root in $cache: run tests/lab/prepare (make lab)"
 	printf '%s\n' "$root"
+}
+
+# Print the release of kernel series $1 in the root; a release stands for itself.
+kernel_release()
+{
+	local root release
+
+	root=$(root_path)
+	if [ -d "$root/lib/modules/$1" ]; then
+		printf '%s\n' "$1"
+		return
+	fi
+	release=$(sed -n "s/.*\"${1//./\\.}\":\"\([^\"]*\)\".*/\1/p" "$root/versions.json")
+	[ -n "$release" ] || die "no kernel $1 in the lab: $(cat -- "$root/versions.json")"
+	printf '%s\n' "$release"
 }
