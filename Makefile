@@ -55,23 +55,25 @@ objects:
 modules: objects
 	@for ko in $(out)/*.ko; do ln -sfn "$$ko" .; done
 
-# Kbuild's own depmod needs a System.map, which header packages do not bring.
+# Not kbuild's modules_install: with a distribution's header package it has no
+# key to sign with and no System.map for depmod, and complains of both.
 mod_root = $(patsubst %/,%,$(INSTALL_MOD_PATH))
 mod_dir = $(mod_root)/lib/modules/$(release)
 conf = $(mod_root)/etc/modprobe.d/pmem-dma.conf
 
+modules_install: export PATH := $(PATH):/usr/sbin:/sbin
 modules_install: modules
 	@test -n '$(mod_root)' || test -d $(mod_dir) || { \
 		echo 'make: kernel $(release) is not installed on this machine;' \
 			'INSTALL_MOD_PATH= names another root' >&2; exit 1; }
-	+$(kbuild) INSTALL_MOD_DIR=updates modules_install
-	depmod $(if $(mod_root),-b $(mod_root)) $(release)
-	@if test -e $(conf); then echo 'Kept $(conf) as it is'; \
+	install -D -m 644 -t $(mod_dir)/updates $(out)/*.ko
+	depmod $(if $(mod_root),-b $(mod_root) )$(release)
+	@if test -e $(conf); then echo 'Kept $(conf) as it is.'; \
 	else install -D -m 644 modprobe.d/pmem-dma.conf $(conf); fi
 	@echo
 	@echo 'Installed pmem_core, pmem_dma and pmem_cpu in $(mod_dir)/updates.'
 	@echo 'The stock driver stays in charge. To select pmem_dma from the next boot on:'
-	@echo "  sed -i -E 's/^#(alias|softdep) /\\1 /' $(conf)"
+	@printf '  %s\n' "sed -i -E 's/^#(alias|softdep) /\1 /' $(conf)"
 	@echo 'Details, and the way back, are in that file.'
 
 clean:

@@ -10,8 +10,8 @@
 # interface that is neither ends the build with the compiler's words, instead of
 # a driver that is built on a guess.
 #
-# HEADER is the result of an earlier run; it is printed again if it was made
-# from the same kernel headers, compiler, flags and probes.
+# HEADER is the result of an earlier run; it is printed again if HEADER.key says
+# that it was made from the same kernel headers, compiler, flags and probes.
 set -euo pipefail
 
 header=$1
@@ -28,10 +28,9 @@ inputs=$(
 		cat -- "$0"
 		stat -c '%n %s %Z' -- "$objtree/Module.symvers" \
 			"$objtree/include/generated/autoconf.h" 2>/dev/null || true
-	} | sha256sum | cut -c 1-16
+	} | sha256sum
 )
-mark="/* Made by compat/conftest.sh, inputs $inputs */"
-if [ -s "$header" ] && [ "$(head -n 1 -- "$header")" = "$mark" ]; then
+if [ -s "$header" ] && [ "$(cat -- "$header.key" 2>/dev/null)" = "$inputs" ]; then
 	cat -- "$header"
 	exit
 fi
@@ -249,7 +248,7 @@ for name in ${older[@]+"${older[@]}"}; do
 			"$dir/$name.new.err" "$dir/$name.old.err"
 done
 
-printf '%s\n' "$mark"
+echo '/* Made by compat/conftest.sh */'
 for name in "${names[@]}"; do
 	if [ -e "$dir/$name.new.ok" ]; then
 		printf '#define HAVE_%s 1\n' "$name"
@@ -257,3 +256,5 @@ for name in "${names[@]}"; do
 		printf '/* #undef HAVE_%s */\n' "$name"
 	fi
 done
+# kbuild keeps the old header, and its date, if this one is the same.
+printf '%s\n' "$inputs" >"$header.key"
