@@ -9,6 +9,8 @@
 #include "ioat-emu-hw.h"
 #include "ioat-emu-wire.h"
 
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+
 #define RAM_SIZE	(64ULL << 20)
 #define RAM_IOVA	0ULL
 #define PMEM_SIZE	(64ULL << 20)

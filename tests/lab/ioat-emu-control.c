@@ -62,19 +62,16 @@ static bool parse_count(const char *word, double max, __u32 *val)
 	return true;
 }
 
-/*
- * Runs set() on every channel that args[0] and args[1] name, with the channel's lock held, and lets
- * the channel look at the result.
- */
-static const char *for_chans(char **args, void (*set)(struct emu_chan *c, const void *val),
-			     const void *val)
+/* Runs set() on every channel named, with its lock held, and lets the channel see the result. */
+static const char *for_chans(const char *dev, const char *chan,
+			     void (*set)(struct emu_chan *c, const void *val), const void *val)
 {
 	struct range d, n;
 	unsigned int i, j;
 
-	if (!parse_range(args[0], opts.ndevs, &d))
+	if (!parse_range(dev, opts.ndevs, &d))
 		return "no such device";
-	if (!parse_range(args[1], opts.nchans, &n))
+	if (!parse_range(chan, opts.nchans, &n))
 		return "no such channel";
 	for (i = d.from; i < d.to; i++) {
 		for (j = n.from; j < n.to; j++) {
@@ -106,7 +103,7 @@ static const char *run_rate(char **args, FILE *out)
 		return "MBPS must be a number from 0 (no limit) to 1000000";
 	if (!parse_number(args[3], MAX_USEC, &pace.latency_us))
 		return "USEC must be a number from 0 to 100000000";
-	return for_chans(args, set_rate, &pace);
+	return for_chans(args[0], args[1], set_rate, &pace);
 }
 
 static const char *run_cap(char **args, FILE *out)
@@ -162,7 +159,7 @@ static const char *run_err(char **args, FILE *out)
 		return "ioatdma crashes on these bits: 100 and 200 go alone, 10000 and 20000 never";
 	if (!parse_count(args[3], MAX_AFTER, &faults.after))
 		return "AFTER must be a whole number from 0 to 1000000000";
-	return for_chans(args, set_err, &faults);
+	return for_chans(args[0], args[1], set_err, &faults);
 }
 
 static void set_stall(struct emu_chan *c, const void *val)
@@ -180,7 +177,7 @@ static const char *run_stall(char **args, FILE *out)
 	if (!parse_count(args[2], 1, &on))
 		return "stall takes 0 or 1";
 	stall = on;
-	return for_chans(args, set_stall, &stall);
+	return for_chans(args[0], args[1], set_stall, &stall);
 }
 
 static void set_delay(struct emu_chan *c, const void *val)
@@ -195,7 +192,7 @@ static const char *run_delay(char **args, FILE *out)
 	(void)out;
 	if (!parse_count(args[2], MAX_USEC, &delay_us))
 		return "USEC must be a whole number from 0 to 100000000";
-	return for_chans(args, set_delay, &delay_us);
+	return for_chans(args[0], args[1], set_delay, &delay_us);
 }
 
 static void add_counts(struct emu_counts *sum, const struct emu_counts *c)
@@ -295,7 +292,6 @@ static void clear_counts(struct emu_chan *c, const void *val)
 
 static const char *run_reset_stats(char **args, FILE *out)
 {
-	char *all[] = { "*", "*" };
 	unsigned int i;
 
 	(void)args;
@@ -309,7 +305,7 @@ static const char *run_reset_stats(char **args, FILE *out)
 		atomic_store(&mem->read_faults, 0);
 		atomic_store(&mem->write_faults, 0);
 	}
-	return for_chans(all, clear_counts, NULL);
+	return for_chans("*", "*", clear_counts, NULL);
 }
 
 static const char *run_help(char **args, FILE *out);
@@ -325,15 +321,13 @@ static const struct command commands[] = {
 	{ "help", "this list; D and C are a device and a channel, or *", 0, run_help },
 };
 
-#define NCOMMANDS	(sizeof(commands) / sizeof(commands[0]))
-
 static const char *run_help(char **args, FILE *out)
 {
 	size_t i;
 
 	(void)args;
 	fputs("{\"ok\":true,\"commands\":{", out);
-	for (i = 0; i < NCOMMANDS; i++)
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "%s\"%s\":\"%s\"", i ? "," : "", commands[i].name, commands[i].usage);
 	fputs("}}\n", out);
 	return NULL;
@@ -345,7 +339,7 @@ static const char *run_words(char **words, int nwords, FILE *out)
 
 	if (!nwords)
 		return "no command; try help";
-	for (i = 0; i < NCOMMANDS; i++) {
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (strcmp(words[0], commands[i].name))
 			continue;
 		if (nwords != commands[i].nargs + 1)

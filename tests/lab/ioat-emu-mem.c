@@ -50,10 +50,10 @@ static int mem_make_room(struct emu_mem *mem)
 	if (mem->now < mem->room)
 		return 0;
 	if (mem->now >= EMU_MAX_MAPS)
-		return ENOSPC;
+		return -ENOSPC;
 	maps = realloc(mem->maps, room * sizeof(*maps));
 	if (!maps)
-		return ENOMEM;
+		return -ENOMEM;
 	mem->maps = maps;
 	mem->room = room;
 	return 0;
@@ -65,7 +65,7 @@ static int mem_insert(struct emu_mem *mem, const struct emu_map *map)
 	int err;
 
 	if (i < mem->now && mem->maps[i].iova <= map->iova + (map->size - 1))
-		return EEXIST;
+		return -EEXIST;
 	err = mem_make_room(mem);
 	if (err)
 		return err;
@@ -77,13 +77,13 @@ static int mem_insert(struct emu_mem *mem, const struct emu_map *map)
 	return 0;
 }
 
-/* fd -1 stands for memory that the client cannot share. Returns 0 or a positive errno. */
+/* fd -1 stands for memory that the client cannot share. Returns 0 or a negative errno. */
 int mem_map(struct emu_mem *mem, struct emu_map map, int fd, __u64 offset)
 {
 	int prot = 0, err;
 
 	if (!map.size || map.iova + (map.size - 1) < map.iova)
-		return EINVAL;
+		return -EINVAL;
 	if (map.flags & VU_MAP_READ)
 		prot |= PROT_READ;
 	if (map.flags & VU_MAP_WRITE)
@@ -91,7 +91,7 @@ int mem_map(struct emu_mem *mem, struct emu_map map, int fd, __u64 offset)
 	if (fd >= 0) {
 		map.host = mmap(NULL, map.size, prot, MAP_SHARED, fd, (off_t)offset);
 		if (map.host == MAP_FAILED)
-			return errno;
+			return -errno;
 	}
 
 	pthread_rwlock_wrlock(&mem->lock);
@@ -126,13 +126,13 @@ int mem_unmap(struct emu_mem *mem, __u64 iova, __u64 size)
 	int err = 0;
 
 	if (!size || last < iova)
-		return EINVAL;
+		return -EINVAL;
 
 	pthread_rwlock_wrlock(&mem->lock);
 	from = mem_find(mem, iova);
 	for (to = from; to < mem->now && mem->maps[to].iova <= last; to++)
 		if (mem->maps[to].iova < iova || last - mem->maps[to].iova < mem->maps[to].size - 1)
-			err = EINVAL;	/* windows cannot be split */
+			err = -EINVAL;	/* windows cannot be split */
 	if (!err)
 		mem_remove(mem, from, to);
 	pthread_rwlock_unlock(&mem->lock);

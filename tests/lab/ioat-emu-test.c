@@ -28,8 +28,7 @@
 #define LAST	(DESC_INT | DESC_COMPLETION)
 
 static const char *program;
-static char dir[] = "/tmp/ioat-emu-test.XXXXXX";
-static char sock0[64], sock1[64], ctl[64], log_file[64];
+static char dir[32], sock0[64], sock1[64], ctl[64], log_file[64];
 static bool failed;
 
 /* One line of a case; the case goes on, as the later lines often explain the first. */
@@ -54,15 +53,24 @@ static double now_s(void)
 
 /* ---- the emulator as a child process ---- */
 
-static pid_t spawn(char **argv)
+/* Arguments after the name, then NULL. A NULL among them ends the list early. */
+static pid_t spawn(const char *arg, ...)
 {
-	pid_t pid = fork();
+	const char *argv[16] = { "ioat-emu" };
+	unsigned int i = 1;
+	va_list ap;
+	pid_t pid;
 
+	va_start(ap, arg);
+	for (; arg && i < ARRAY_SIZE(argv) - 1; arg = va_arg(ap, const char *))
+		argv[i++] = arg;
+	va_end(ap);
+	pid = fork();
 	if (pid)
 		return pid;
 	if (!freopen(log_file, "a", stderr) || !freopen("/dev/null", "w", stdout))
 		_exit(126);
-	execv(program, argv);
+	execv(program, (char **)argv);
 	_exit(127);
 }
 
@@ -75,11 +83,7 @@ static int exit_status(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-/* Runs the emulator with these options (after its name), which it is expected to refuse. */
-static int refused(char **argv)
-{
-	return exit_status(spawn(argv));
-}
+#define status_of(...)	exit_status(spawn(__VA_ARGS__, NULL))
 
 static int connect_to(const char *path)
 {
@@ -94,10 +98,10 @@ static int connect_to(const char *path)
 	return fd;
 }
 
-static pid_t start(char *opt, char *val)
+/* Two devices, a control socket, and one option that may be NULL. */
+static pid_t start(const char *opt, const char *val)
 {
-	char *argv[] = { "ioat-emu", "-s", sock0, "-s", sock1, "-c", ctl, "-v", opt, val, NULL };
-	pid_t pid = spawn(argv);
+	pid_t pid = spawn("-s", sock0, "-s", sock1, "-c", ctl, "-v", opt, val, NULL);
 	int i, fd = -1;
 
 	for (i = 0; i < 1000 && fd < 0; i++) {
@@ -105,7 +109,7 @@ static pid_t start(char *opt, char *val)
 		fd = connect_to(ctl);
 	}
 	if (fd < 0) {
-		printf("Bail out! ioat-emu did not start, see its messages in %s\n", log_file);
+		printf("Bail out! no emulator, see its messages in %s\n", log_file);
 		exit(1);
 	}
 	close(fd);
@@ -237,40 +241,30 @@ static void push_same(struct guest *g, int ch, int count, __u32 size)
 static void test_options(void)
 {
 	char long_path[200];
-	char *none[] = { "ioat-emu", NULL };
-	char *chans[] = { "ioat-emu", "-s", sock0, "-n", "5", NULL };
-	char *cap[] = { "ioat-emu", "-s", sock0, "-x", "11", NULL };
-	char *nan[] = { "ioat-emu", "-s", sock0, "-B", "nan", NULL };
-	char *word[] = { "ioat-emu", "-s", sock0, "-L", "10us", NULL };
-	char *extra[] = { "ioat-emu", "-s", sock0, "extra", NULL };
-	char *unknown[] = { "ioat-emu", "-s", sock0, "-Z", NULL };
-	char *nodir[] = { "ioat-emu", "-s", "/nonexistent/sock", NULL };
-	char *toolong[] = { "ioat-emu", "-s", long_path, NULL };
-	char *notsock[] = { "ioat-emu", "-s", log_file, NULL };
-	char *half[] = { "ioat-emu", "-s", sock0, "-s", "/nonexistent/sock", NULL };
 
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	long_path[sizeof(long_path) - 1] = '\0';
-	check(refused(none) == 2);
-	check(refused(chans) == 2);
-	check(refused(cap) == 2);
-	check(refused(nan) == 2);
-	check(refused(word) == 2);
-	check(refused(extra) == 2);
-	check(refused(unknown) == 2);
-	check(refused(nodir) == 1);
-	check(refused(toolong) == 1);
-	check(refused(notsock) == 1 && !access(log_file, F_OK));
-	check(refused(half) == 1 && access(sock0, F_OK));
+	check(status_of("-v") == 2);
+	check(status_of("-s", sock0, "-n", "5") == 2);
+	check(status_of("-s", sock0, "-x", "11") == 2);
+	check(status_of("-s", sock0, "-B", "nan") == 2);
+	check(status_of("-s", sock0, "-L", "10us") == 2);
+	check(status_of("-s", sock0, "-S", "1.5") == 2);
+	check(status_of("-s", sock0, "extra") == 2);
+	check(status_of("-s", sock0, "-Z") == 2);
+	check(status_of("-h") == 0);
+	check(status_of("-s", "/nonexistent/sock") == 1);
+	check(status_of("-s", long_path) == 1);
+	check(status_of("-s", log_file) == 1 && !access(log_file, F_OK));
+	check(status_of("-s", sock0, "-s", "/nonexistent/sock") == 1 && access(sock0, F_OK));
 }
 
 static void test_sockets(void)
 {
-	char *second[] = { "ioat-emu", "-s", sock0, NULL };
 	pid_t pid = start(NULL, NULL);
 	struct stat st;
 
-	check(refused(second) == 1);
+	check(status_of("-s", sock0) == 1);
 	check(!lstat(sock0, &st) && S_ISSOCK(st.st_mode));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -280,23 +274,16 @@ static void test_sockets(void)
 	stop(pid);
 }
 
-static int ctl_status(char *word)
-{
-	char *argv[] = { "ioat-emu", "ctl", ctl, word, NULL };
-
-	return exit_status(spawn(argv));
-}
-
 static void test_ctl_client(void)
 {
-	char *usage[] = { "ioat-emu", "ctl", NULL };
 	pid_t pid = start(NULL, NULL);
 
-	check(ctl_status("stats") == 0);
-	check(ctl_status("nonsense") == 1);
-	check(refused(usage) == 2);
+	check(status_of("ctl", ctl, "stats") == 0);
+	check(status_of("ctl", ctl, "rate", "0", "0", "1000", "5") == 0);
+	check(status_of("ctl", ctl, "nonsense") == 1);
+	check(status_of("ctl", ctl) == 2);
 	stop(pid);
-	check(ctl_status("stats") == 1);
+	check(status_of("ctl", ctl, "stats") == 1);
 }
 
 /* ---- cases: what a driver finds ---- */
@@ -312,7 +299,7 @@ static void test_discovery(void)
 
 	guest_connect(&g, sock0);
 	check(!guest_ask(&g, VU_DEVICE_INFO, &info, sizeof(info), &info, sizeof(info)));
-	check(info.regions == 9 && info.irqs == 5);
+	check(info.regions == 9 && info.irqs == 3);
 	check(info.flags == (VU_DEVICE_RESET | VU_DEVICE_PCI));
 	check(!guest_ask(&g, VU_REGION_INFO, &region, sizeof(region), &region, sizeof(region)));
 	check(region.size == HW_BAR_SIZE && region.flags == VU_REGION_RW);
@@ -875,18 +862,20 @@ static void test_control_errors(void)
 		"", "nonsense", "stats now", "rate 0 0 1", "rate 2 0 1 1", "rate 0 4 1 1",
 		"rate -1 0 1 1", "rate 0 0 nan 1", "rate 0 0 -5 1", "rate 0 0 1 1x", "rate x 0 1 1",
 		"cap 0", "cap 9 100", "cap 0 fast", "stall 0 0 2", "stall 0 0 -1", "delay 0 0 1.5",
-		"err 0 0 0 0", "err 0 0 101 0", "err 0 0 300 0", "err 0 0 10000 0", "err 0 0 20000 0",
-		"err 0 0 202 0", "err 0 0 80000 0", "err 0 0 zz 0", "err 0 0 100 -1",
-		"err 0 0 ffffffffffffffffff 0", "err 0 0 -100 0", "a b c d e f g h i j",
+		"err 0 0 0 0", "err 0 0 101 0", "err 0 0 300 0", "err 0 0 10000 0",
+		"err 0 0 20000 0", "err 0 0 202 0", "err 0 0 80000 0", "err 0 0 zz 0",
+		"err 0 0 100 -1", "err 0 0 ffffffffffffffffff 0", "err 0 0 -100 0",
+		"a b c d e f g h i j",
 	};
 	pid_t pid = start(NULL, NULL);
 	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		if (!check(rejected(bad[i])))
 			printf("# not refused: \"%s\": %s", bad[i], reply);
 	check(accepted("err * * 100 5") && accepted("err 0 1 0x200 0") && accepted("err 0 1 42 0"));
-	check(accepted("rate * 1 1000.5 7.41") && accepted("cap * 5000") && accepted("delay * * 0"));
+	check(accepted("rate * 1 1000.5 7.41") && accepted("cap * 5000"));
+	check(accepted("delay * * 0"));
 	check(accepted("  stall\t0  0 0\r"));
 	check(!strncmp(say("help"), "{\"ok\":true,", 11));
 	check(find_number(find_device(0), "cap_mb_per_s") == 5000);
@@ -1013,12 +1002,12 @@ static void test_pace(void)
 	check_pace("500 MB/s, 4 channels of 500 x 64 KiB", run_chans(&g, 4, 500, 64 * KIB),
 		   500.0 * 64 * KIB / 500 / MB);
 	check(accepted("rate 0 0 0 400"));
-	check_pace("400 us, 500 x 4 KiB", run_chans(&g, 1, 500, 4 * KIB), 500 * 400e-6);
+	check_pace("400 us, 500 x 4 KiB", run_chans(&g, 1, 500, 4 * KIB), 500 * 0.0004);
 	chan_irqs(&g, 0, true);
-	check_pace("400 us, 500 x 4 KiB one by one", run_single(&g, 500, 4 * KIB), 500 * 400e-6);
+	check_pace("400 us, 500 x 4 KiB one by one", run_single(&g, 500, 4 * KIB), 500 * 0.0004);
 	check(accepted("rate 0 0 11784 7.41"));
 	check_pace("7.41 us + 11784 MB/s, 1000 x 4 KiB", run_chans(&g, 1, 1000, 4 * KIB),
-		   1000 * 7.41e-6 + 1000 * 4.0 * KIB / 11784 / MB);
+		   1000 * 0.00000741 + 1000 * 4.0 * KIB / 11784 / MB);
 	check(accepted("rate * * 1000 0") && accepted("cap 0 1000"));
 	check_pace("cap 1000 MB/s, 4 channels of 100 x 1 MiB", run_chans(&g, 4, 100, MIB),
 		   400.0 * MIB / 1000 / MB);
@@ -1059,10 +1048,9 @@ static const struct {
 	{ "pace", test_pace },
 };
 
-#define NCASES	(sizeof(cases) / sizeof(cases[0]))
-
 static void prepare(void)
 {
+	snprintf(dir, sizeof(dir), "/tmp/ioat-emu-test.XXXXXX");
 	if (!mkdtemp(dir)) {
 		printf("Bail out! no temporary directory\n");
 		exit(1);
@@ -1086,15 +1074,16 @@ int main(int argc, char **argv)
 	program = argv[1];
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	prepare();
-	printf("1..%zu\n", NCASES);
-	for (i = 0; i < NCASES; i++) {
+	printf("1..%zu\n", ARRAY_SIZE(cases));
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		failed = false;
 		cases[i].run();
 		nfailed += failed;
 		printf("%sok %zu - %s\n", failed ? "not " : "", i + 1, cases[i].name);
 	}
 	if (nfailed) {
-		printf("# %u of %zu failed; messages of ioat-emu are in %s\n", nfailed, NCASES, log_file);
+		printf("# %u of %zu failed; messages of ioat-emu are in %s\n", nfailed,
+		       ARRAY_SIZE(cases), log_file);
 		return 1;
 	}
 	unlink(log_file);

@@ -18,10 +18,9 @@
 #define MSG_MAX_DATA	4096	/* QEMU reads the configuration space in one message */
 #define MSG_MAX_PAYLOAD	(MSG_MAX_DATA + 256)
 
-/* max_dma_maps: behind an emulated IOMMU QEMU needs thousands. */
+/* Behind an emulated IOMMU QEMU needs thousands of maps, and asks for the limit. */
 static const char vfio_caps[] =
-	"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":4096,\"pgsizes\":4096,"
-	"\"max_dma_maps\":65535}}";
+	"{\"capabilities\":{\"max_msg_fds\":%d,\"max_data_xfer_size\":%d,\"max_dma_maps\":%d}}";
 
 union vfio_payload {
 	__u8 bytes[MSG_MAX_PAYLOAD];
@@ -130,7 +129,7 @@ static bool answer(int sock, struct vfio_msg *m, int err)
 		.cmd = m->hdr.cmd,
 		.size = (__u32)sizeof(hdr) + len,
 		.flags = VU_FLAG_REPLY | (err ? VU_FLAG_ERROR : 0),
-		.error = (__u32)err,
+		.error = (__u32)-err,
 	};
 	struct iovec iov[2] = {
 		{ .iov_base = &hdr, .iov_len = sizeof(hdr) },
@@ -146,13 +145,14 @@ static bool answer(int sock, struct vfio_msg *m, int err)
 static int handle_version(struct vfio_msg *m)
 {
 	struct vu_version *out = &m->out.version;
+	int len;
 
 	if (m->in.version.major)
-		return EPROTONOSUPPORT;
+		return -EPROTONOSUPPORT;
 	out->major = 0;
 	out->minor = 0;
-	memcpy(out->caps, vfio_caps, sizeof(vfio_caps));
-	m->out_len = sizeof(*out) + sizeof(vfio_caps);
+	len = snprintf(out->caps, MSG_MAX_DATA, vfio_caps, MSG_MAX_FDS, MSG_MAX_DATA, EMU_MAX_MAPS);
+	m->out_len = (__u32)(sizeof(*out) + (size_t)len + 1);
 	return 0;
 }
 
@@ -205,7 +205,7 @@ static int handle_region_info(struct vfio_msg *m)
 	__u32 index = m->in.region.index;
 
 	if (index >= VU_REGIONS)
-		return EINVAL;
+		return -EINVAL;
 	m->out.region = (struct vu_region_info) {
 		.argsz = sizeof(m->out.region),
 		.flags = region_size(index) ? VU_REGION_RW : 0,
@@ -221,7 +221,7 @@ static int handle_irq_info(struct vfio_msg *m)
 	__u32 index = m->in.irq.index;
 
 	if (index >= VU_IRQS)
-		return EINVAL;
+		return -EINVAL;
 	m->out.irq = (struct vu_irq_info) {
 		.argsz = sizeof(m->out.irq),
 		.flags = index == VU_IRQ_MSIX ? VU_IRQ_EVENTFD : 0,
@@ -250,7 +250,7 @@ static int handle_set_irqs(struct emu_dev *dev, struct vfio_msg *m)
 	__u32 i;
 
 	if (in->index >= VU_IRQS || !(in->flags & VU_SET_TRIGGER))
-		return EINVAL;
+		return -EINVAL;
 	if (in->flags & VU_SET_NONE && !in->count) {
 		if (in->index == VU_IRQ_MSIX)
 			disconnect_irqs(dev);
@@ -258,7 +258,7 @@ static int handle_set_irqs(struct emu_dev *dev, struct vfio_msg *m)
 	}
 	if (in->index != VU_IRQ_MSIX || !(in->flags & VU_SET_EVENTFD) ||
 	    in->start > opts.nchans || in->count > opts.nchans - in->start)
-		return EINVAL;
+		return -EINVAL;
 	for (i = 0; i < in->count; i++) {
 		chan_set_irq_fd(&dev->chans[in->start + i], i < m->nfds ? m->fds[i] : -1);
 		if (i < m->nfds)
@@ -283,7 +283,7 @@ static int handle_read(struct emu_dev *dev, struct vfio_msg *m)
 	__u64 val;
 
 	if (!access_ok(in))
-		return EINVAL;
+		return -EINVAL;
 	*out = *in;
 	if (in->region == VU_REGION_CONFIG) {
 		dev_cfg_read(dev, in->offset, in->count, out->data);
@@ -301,7 +301,7 @@ static int handle_write(struct emu_dev *dev, struct vfio_msg *m)
 	__u64 val = 0;
 
 	if (!access_ok(in) || m->len - sizeof(*in) < in->count)
-		return EINVAL;
+		return -EINVAL;
 	if (in->region == VU_REGION_CONFIG) {
 		dev_cfg_write(dev, in->offset, in->count, in->data);
 	} else {
@@ -333,12 +333,12 @@ static int check(const struct emu_dev *dev, const struct vfio_msg *m)
 {
 	__u16 cmd = m->hdr.cmd;
 
-	if (cmd >= sizeof(vfio_commands) / sizeof(vfio_commands[0]) || !vfio_commands[cmd].name) {
+	if (cmd >= ARRAY_SIZE(vfio_commands) || !vfio_commands[cmd].name) {
 		emu_log(1, "d%u: unknown message %u", dev->nr, cmd);
-		return EOPNOTSUPP;
+		return -EOPNOTSUPP;
 	}
 	emu_log(2, "d%u: %s", dev->nr, vfio_commands[cmd].name);
-	return m->len < vfio_commands[cmd].min_len ? EINVAL : 0;
+	return m->len < vfio_commands[cmd].min_len ? -EINVAL : 0;
 }
 
 static int handle(struct emu_dev *dev, struct vfio_msg *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Messages of the vfio-user protocol, version 0.0, as far as a PCI device without migration goes. */
+/* Messages of the vfio-user protocol, version 0.0, as far as this PCI device needs them. */
 #ifndef IOAT_EMU_WIRE_H
 #define IOAT_EMU_WIRE_H
 
@@ -83,7 +83,11 @@ struct vu_region_info {
 	__u64 offset;
 };
 
-#define VU_IRQS			5
+/*
+ * INTx, MSI, MSI-X. Later indices are errors and requests of the host: a device that has them and
+ * offers no vector makes QEMU warn at every start.
+ */
+#define VU_IRQS			3
 #define VU_IRQ_MSIX		2
 #define VU_IRQ_EVENTFD		0x01
 

@@ -52,10 +52,7 @@ void emu_log(unsigned int level, const char *fmt, ...)
 	fprintf(stderr, "ioat-emu: %s\n", text);
 }
 
-static void die(int status, const char *fmt, va_list ap) __printf(2, 0)
-	__attribute__((__noreturn__));
-
-static void die(int status, const char *fmt, va_list ap)
+_Noreturn static void __printf(2, 0) die(int status, const char *fmt, va_list ap)
 {
 	fputs("ioat-emu: ", stderr);
 	vfprintf(stderr, fmt, ap);
@@ -71,9 +68,7 @@ void emu_die(const char *fmt, ...)
 	die(EXIT_FAILURE, fmt, ap);
 }
 
-static void usage_error(const char *fmt, ...) __printf(1, 2) __attribute__((__noreturn__));
-
-static void usage_error(const char *fmt, ...)
+_Noreturn static void __printf(1, 2) usage_error(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -146,7 +141,7 @@ int emu_listen(const char *path)
 	return fd;
 }
 
-static double number(char opt, const char *arg, double min, double max)
+static double parse_double(char opt, const char *arg, double min, double max)
 {
 	char *end;
 	double val = strtod(arg, &end);
@@ -157,9 +152,9 @@ static double number(char opt, const char *arg, double min, double max)
 	return val;
 }
 
-static unsigned int whole(char opt, const char *arg, unsigned int min, unsigned int max)
+static unsigned int parse_uint(char opt, const char *arg, unsigned int min, unsigned int max)
 {
-	double val = number(opt, arg, min, max);
+	double val = parse_double(opt, arg, min, max);
 
 	if (val != (unsigned int)val)
 		usage_error("-%c %s: not a whole number", opt, arg);
@@ -180,22 +175,22 @@ static void parse_option(int opt, const char *arg)
 		add_device(arg);
 		break;
 	case 'n':
-		opts.nchans = whole('n', arg, 1, HW_MAX_CHANS);
+		opts.nchans = parse_uint('n', arg, 1, HW_MAX_CHANS);
 		break;
 	case 'x':
-		opts.xfercap = whole('x', arg, 12, 26);
+		opts.xfercap = parse_uint('x', arg, 12, 26);
 		break;
 	case 'B':
-		opts.mbps = number('B', arg, 0, 1e6);
+		opts.mbps = parse_double('B', arg, 0, 1e6);
 		break;
 	case 'L':
-		opts.latency_us = number('L', arg, 0, 1e8);
+		opts.latency_us = parse_double('L', arg, 0, 1e8);
 		break;
 	case 'C':
-		opts.cap_mbps = number('C', arg, 0, 1e6);
+		opts.cap_mbps = parse_double('C', arg, 0, 1e6);
 		break;
 	case 'S':
-		opts.spin_us = whole('S', arg, 0, 1000);
+		opts.spin_us = parse_uint('S', arg, 0, 1000);
 		break;
 	case 'c':
 		opts.control = arg;

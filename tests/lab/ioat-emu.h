@@ -21,8 +21,9 @@
 #define EMU_MAX_MAPS	65535
 
 #define __printf(a, b)	__attribute__((__format__(printf, a, b)))
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
-/* One window of guest memory. Without a host address it only exists (ROM that QEMU cannot share). */
+/* A window of guest memory. Without a host address it only exists: ROM that QEMU cannot share. */
 struct emu_map {
 	__u64 iova;
 	__u64 size;
@@ -140,7 +141,7 @@ extern struct emu_options opts;
 extern struct emu_dev devs[EMU_MAX_DEVS];
 
 void emu_log(unsigned int level, const char *fmt, ...) __printf(2, 3);
-void emu_die(const char *fmt, ...) __printf(1, 2) __attribute__((__noreturn__));
+_Noreturn void emu_die(const char *fmt, ...) __printf(1, 2);
 __u64 emu_now_ns(void);
 int emu_listen(const char *path);
 int emu_connect(const char *path);
