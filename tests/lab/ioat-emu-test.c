@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -68,6 +69,7 @@ static pid_t spawn(const char *arg, ...)
 	pid = fork();
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* nothing stays behind after "Bail out!" */
 	if (!freopen(log_file, "a", stderr) || !freopen("/dev/null", "w", stdout))
 		_exit(126);
 	execv(program, (char **)argv);
