@@ -65,7 +65,7 @@ compile()
 	cpus=$(nproc)
 	for name; do
 		while (($(jobs -rp | wc -l) >= cpus)); do
-			wait -n
+			wait -n || true
 		done
 		compile_one "$name" &
 	done
