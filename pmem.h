@@ -28,9 +28,8 @@ struct pmem_device;
  *	tighten first; set fops and private_data, leave name, capacity and
  *	badblocks to the core.  May sleep.  Returns ERR_PTR() after undoing
  *	everything, in which case @free is not called.
- * @free: release what @alloc_disk made except the disk itself.  Called once,
- *	after the last request was completed and before the disk is put; after
- *	the put when the disk was never added.  May sleep.
+ * @free: release what @alloc_disk made, the disk included.  Called once, after
+ *	del_gendisk() if the disk was added.  May sleep.
  * @groups: NULL-terminated sysfs groups of the disk, or NULL
  */
 struct pmem_frontend {

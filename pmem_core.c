@@ -580,7 +580,7 @@ static void pmem_init_limits(struct pmem_device *pmem, struct queue_limits *lim)
 
 /*
  * Order of the end: no new DAX mappings, no new requests and none in flight
- * (del_gendisk), the front end's queues and channels, the disk.
+ * (del_gendisk), then the disk and the front end's queues and channels.
  */
 static void pmem_release_disk(void *data)
 {
@@ -589,7 +589,6 @@ static void pmem_release_disk(void *data)
 	pmem_remove_dax(pmem);
 	del_gendisk(pmem->disk);
 	pmem->fe->free(pmem);
-	put_disk(pmem->disk);
 }
 
 static int pmem_attach_disk(struct pmem_device *pmem,
@@ -622,7 +621,7 @@ static int pmem_attach_disk(struct pmem_device *pmem,
 
 	rc = pmem_add_dax(pmem);
 	if (rc)
-		goto out_put_disk;
+		goto out_free;
 	rc = device_add_disk(pmem->dev, disk, groups);
 	if (rc)
 		goto out_remove_dax;
@@ -639,8 +638,7 @@ static int pmem_attach_disk(struct pmem_device *pmem,
 
 out_remove_dax:
 	pmem_remove_dax(pmem);
-out_put_disk:
-	put_disk(disk);
+out_free:
 	pmem->fe->free(pmem);
 	return rc;
 }

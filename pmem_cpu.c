@@ -58,7 +58,7 @@ static struct gendisk *pmem_cpu_alloc_disk(struct pmem_device *pmem,
 
 static void pmem_cpu_free(struct pmem_device *pmem)
 {
-	/* Nothing outlives submit_bio(). */
+	put_disk(pmem->disk);
 }
 
 static const struct pmem_frontend pmem_cpu_frontend = {

@@ -7,6 +7,7 @@
 
 #include <linux/atomic.h>
 #include <linux/blk-mq.h>
+#include <linux/dmaengine.h>
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/types.h>
@@ -14,8 +15,21 @@
 
 #include "pmem_dma_plan.h"
 
-struct dma_chan;
 struct pmem_device;
+
+/**
+ * enum pmem_dma_state - how far a channel is trusted; see pmem_dma_health.c
+ * @PMEM_DMA_HEALTHY: gets requests
+ * @PMEM_DMA_SUSPECT: a request on it is overdue
+ * @PMEM_DMA_BENCHED: failed too often, rests for a while
+ * @PMEM_DMA_GONE: its provider is leaving
+ */
+enum pmem_dma_state {
+	PMEM_DMA_HEALTHY,
+	PMEM_DMA_SUSPECT,
+	PMEM_DMA_BENCHED,
+	PMEM_DMA_GONE,
+};
 
 /**
  * struct pmem_dma_chan - a dmaengine channel, shared by all disks
@@ -23,11 +37,20 @@ struct pmem_device;
  * @chan: the channel
  * @dev: device that does the DMA; memory is mapped for it
  * @nid: NUMA node of @dev
- * @refs: disks that use it; under the lock of pmem_dma_chan.c
+ * @refs: links to it; under pmem_dma_chans_lock()
  * @limits: what one descriptor can move
  * @ordered: descriptors complete in the order of submission, so that the
  *	interrupt of the last one stands for all
- * @suspect: a request on it timed out and none has completed since
+ * @state: enum pmem_dma_state
+ * @strikes: failed descriptors since the last good one; a hint, not exact
+ * @bench_secs: how long the next rest is, 0 if it never rested
+ * @bench_end: end of the rest, in jiffies
+ * @recover: finds out about a suspect channel
+ * @rounds: how often @recover has looked since the channel became suspect
+ * @probe: two halves of memory, copied from one to the other by a probe
+ * @probe_dma: the same as the engine sees it
+ * @probe_cookie: of the probe that is on its way, 0 for none
+ * @probe_done: the probe was called back
  */
 struct pmem_dma_chan {
 	struct list_head node;
@@ -37,7 +60,17 @@ struct pmem_dma_chan {
 	unsigned int refs;
 	struct pmem_dma_limits limits;
 	bool ordered;
-	bool suspect;
+	unsigned int state;
+	unsigned int strikes;
+
+	unsigned int bench_secs;
+	unsigned long bench_end;
+	struct delayed_work recover;
+	unsigned int rounds;
+	void *probe;
+	dma_addr_t probe_dma;
+	dma_cookie_t probe_cookie;
+	bool probe_done;
 };
 
 /**
@@ -93,8 +126,11 @@ struct pmem_dma_stats {
 
 /**
  * struct pmem_dma_dev - one disk
+ * @node: link in the list of disks
  * @pmem: the core's half
+ * @disk: the disk
  * @set: tag set
+ * @num_sg: most segments of a request
  * @policy: enum pmem_dma_policy
  * @min_bytes: shortest request for an engine, by direction
  * @stats: per CPU
@@ -102,11 +138,21 @@ struct pmem_dma_stats {
  * @nr_queues: number of @queues
  * @node_first: first queue of each node, indexed by node id
  * @node_count: queues of each node
- * @maps: pmem ranges mapped for DMA devices
+ * @nr_links: links of all queues; two queues may share a channel
+ * @nr_channels: channels that there were when the links were made
+ * @released: an administrator gave the channels back; no rescan by ourselves
+ * @maps: pmem range as mapped for each DMA device
+ *
+ * The links and what they need (@nr_links, @released, @maps) change under
+ * pmem_dma_chans_lock(), links in use only while the queue is frozen and
+ * quiesced.
  */
 struct pmem_dma_dev {
+	struct list_head node;
 	struct pmem_device *pmem;
+	struct gendisk *disk;
 	struct blk_mq_tag_set set;
+	unsigned int num_sg;
 	unsigned int policy;
 	u32 min_bytes[2];
 	struct pmem_dma_stats __percpu *stats;
@@ -114,8 +160,22 @@ struct pmem_dma_dev {
 	unsigned int nr_queues;
 	unsigned int *node_first;
 	unsigned int *node_count;
+	unsigned int nr_links;
+	unsigned int nr_channels;
+	bool released;
 	struct list_head maps;
 };
+
+/* pmem_dma_rq.c */
+extern const struct blk_mq_ops pmem_dma_mq_ops;
+int pmem_dma_rq_init(void);
+void pmem_dma_rq_exit(void);
+size_t pmem_dma_rq_size(unsigned int num_sg);
+void pmem_dma_finish_work(struct work_struct *work);
+unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd,
+			       struct pmem_dma_chan *ch);
+unsigned int pmem_dma_reap(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
+			   dma_cookie_t before);
 
 /* pmem_dma_chan.c */
 void pmem_dma_chans_lock(void);
@@ -124,17 +184,44 @@ unsigned int pmem_dma_chans_acquire(int nid, unsigned int want);
 struct pmem_dma_chan *pmem_dma_chan_get(int nid, unsigned int index);
 void pmem_dma_chan_put(struct pmem_dma_chan *ch);
 void pmem_dma_chans_trim(void);
+bool pmem_dma_chans_shun(struct device *dev);
+void pmem_dma_chans_unshun(struct device *dev);
+
+/* pmem_dma_health.c */
+int pmem_dma_health_init(struct pmem_dma_chan *ch);
+void pmem_dma_health_exit(struct pmem_dma_chan *ch);
+const char *pmem_dma_state_name(const struct pmem_dma_chan *ch);
+bool pmem_dma_chan_rested(struct pmem_dma_chan *ch);
+void pmem_dma_chan_failed(struct pmem_dma_chan *ch);
+bool pmem_dma_chan_late(struct pmem_dma_chan *ch);
+
+/* pmem_dma_provider.c */
+int pmem_dma_provider_init(void);
+void pmem_dma_provider_exit(void);
+void pmem_dma_add_disk(struct pmem_dma_dev *pd);
+void pmem_dma_del_disk(struct pmem_dma_dev *pd);
+unsigned int pmem_dma_reap_disks(struct pmem_dma_chan *ch, dma_cookie_t before);
+unsigned int pmem_dma_count_inflight(struct pmem_dma_chan *ch);
 
 /* pmem_dma_queue.c */
 int pmem_dma_make_queues(struct pmem_dma_dev *pd, unsigned int q_per_node);
 void pmem_dma_free_queues(struct pmem_dma_dev *pd);
 void pmem_dma_map_queues(struct blk_mq_tag_set *set);
-unsigned int pmem_dma_count_channels(const struct pmem_dma_dev *pd);
+void pmem_dma_release(struct pmem_dma_dev *pd);
+void pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin);
+void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev);
+void pmem_dma_log_queues(struct pmem_dma_dev *pd);
 
 /* pmem_dma_sysfs.c */
 extern const struct attribute_group *pmem_dma_groups[];
 
-/* pmem_dma.c */
-void pmem_dma_finish_work(struct work_struct *work);
+/* A channel that may be given a request? */
+static inline bool pmem_dma_chan_usable(struct pmem_dma_chan *ch)
+{
+	unsigned int state = READ_ONCE(ch->state);
+
+	return likely(state == PMEM_DMA_HEALTHY) ||
+		(state == PMEM_DMA_BENCHED && pmem_dma_chan_rested(ch));
+}
 
 #endif /* _PMEM_DMA_H */

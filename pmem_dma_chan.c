@@ -20,7 +20,14 @@
 
 #include "pmem_dma.h"
 
+/* A device whose provider is leaving: its channels are not taken any more. */
+struct pmem_dma_shunned {
+	struct list_head node;
+	struct device *dev;
+};
+
 static LIST_HEAD(pmem_dma_chans);
+static LIST_HEAD(pmem_dma_shunned);
 static DEFINE_MUTEX(pmem_dma_chans_mutex);
 
 void pmem_dma_chans_lock(void)
@@ -40,7 +47,11 @@ void pmem_dma_chans_unlock(void)
 static bool pmem_dma_chan_suits(struct dma_chan *chan, void *nid)
 {
 	struct device *dev = dmaengine_get_dma_device(chan);
+	struct pmem_dma_shunned *shunned;
 
+	list_for_each_entry(shunned, &pmem_dma_shunned, node)
+		if (shunned->dev == dev || shunned->dev == chan->device->dev)
+			return false;
 	return dev_to_node(dev) == *(int *)nid && dev_is_dma_coherent(dev);
 }
 
@@ -71,6 +82,11 @@ static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 		round_down(dma_get_max_seg_size(ch->dev), align) : SZ_1G;
 	if (!ch->limits.max_len)
 		ch->limits.max_len = align;
+	if (pmem_dma_health_init(ch)) {
+		dma_release_channel(ch->chan);
+		kfree(ch);
+		return NULL;
+	}
 	list_add_tail(&ch->node, &pmem_dma_chans);
 	return ch;
 }
@@ -78,17 +94,18 @@ static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 static void pmem_dma_chan_release(struct pmem_dma_chan *ch)
 {
 	list_del(&ch->node);
-	dma_release_channel(ch->chan);
+	pmem_dma_health_exit(ch);
 	kfree(ch);
 }
 
-/* The index-th channel of a node in the list, or NULL. */
+/* The index-th channel of a node in the list that will stay, or NULL. */
 static struct pmem_dma_chan *pmem_dma_chan_nth(int nid, unsigned int index)
 {
 	struct pmem_dma_chan *ch;
 
 	list_for_each_entry(ch, &pmem_dma_chans, node)
-		if (ch->nid == nid && !index--)
+		if (ch->nid == nid && READ_ONCE(ch->state) != PMEM_DMA_GONE &&
+		    !index--)
 			return ch;
 	return NULL;
 }
@@ -134,19 +151,18 @@ struct pmem_dma_chan *pmem_dma_chan_get(int nid, unsigned int index)
  * pmem_dma_chan_put() - drop a reference
  * @ch: a channel on which the caller has nothing in flight
  *
- * The last one gives the channel back to its provider.
+ * The channel stays in the list until pmem_dma_chans_trim().
  *
- * Context: Process context, under pmem_dma_chans_lock().  May sleep.
+ * Context: Under pmem_dma_chans_lock().
  */
 void pmem_dma_chan_put(struct pmem_dma_chan *ch)
 {
 	lockdep_assert_held(&pmem_dma_chans_mutex);
-	if (!--ch->refs)
-		pmem_dma_chan_release(ch);
+	ch->refs--;
 }
 
 /**
- * pmem_dma_chans_trim() - give back channels that nobody took a reference to
+ * pmem_dma_chans_trim() - give channels without references back
  *
  * Context: Process context, under pmem_dma_chans_lock().  May sleep.
  */
@@ -158,4 +174,54 @@ void pmem_dma_chans_trim(void)
 	list_for_each_entry_safe(ch, next, &pmem_dma_chans, node)
 		if (!ch->refs)
 			pmem_dma_chan_release(ch);
+}
+
+/**
+ * pmem_dma_chans_shun() - the provider of a device is leaving
+ * @dev: the device
+ *
+ * Its channels become PMEM_DMA_GONE, and no more are taken.
+ *
+ * Context: Process context, under pmem_dma_chans_lock().
+ * Return: true if there were channels of it in the list.
+ */
+bool pmem_dma_chans_shun(struct device *dev)
+{
+	struct pmem_dma_shunned *shunned;
+	struct pmem_dma_chan *ch;
+	bool any = false;
+
+	lockdep_assert_held(&pmem_dma_chans_mutex);
+	list_for_each_entry(ch, &pmem_dma_chans, node) {
+		if (ch->dev != dev && ch->chan->device->dev != dev)
+			continue;
+		WRITE_ONCE(ch->state, PMEM_DMA_GONE);
+		any = true;
+	}
+	if (!any)
+		return false;
+	/* Small, and without it the provider would hang on a new reference. */
+	shunned = kmalloc(sizeof(*shunned), GFP_KERNEL | __GFP_NOFAIL);
+	shunned->dev = dev;
+	list_add(&shunned->node, &pmem_dma_shunned);
+	return true;
+}
+
+/**
+ * pmem_dma_chans_unshun() - the provider of a device has left
+ * @dev: the device
+ *
+ * Context: Process context, under pmem_dma_chans_lock().
+ */
+void pmem_dma_chans_unshun(struct device *dev)
+{
+	struct pmem_dma_shunned *shunned, *next;
+
+	lockdep_assert_held(&pmem_dma_chans_mutex);
+	list_for_each_entry_safe(shunned, next, &pmem_dma_shunned, node) {
+		if (shunned->dev == dev) {
+			list_del(&shunned->node);
+			kfree(shunned);
+		}
+	}
 }

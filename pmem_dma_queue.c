@@ -59,11 +59,14 @@ static struct pmem_dma_map *pmem_dma_get_map(struct pmem_dma_dev *pd,
 	return map->valid ? map : NULL;
 }
 
-static void pmem_dma_drop_maps(struct pmem_dma_dev *pd)
+/* Of all devices, or of one. */
+static void pmem_dma_drop_maps(struct pmem_dma_dev *pd, struct device *dev)
 {
 	struct pmem_dma_map *map, *next;
 
 	list_for_each_entry_safe(map, next, &pd->maps, node) {
+		if (dev && map->dev != dev)
+			continue;
 		if (map->valid)
 			dma_unmap_phys(map->dev, map->addr, pd->pmem->size,
 				       DMA_BIDIRECTIONAL, 0);
@@ -88,6 +91,7 @@ static void pmem_dma_add_link(struct pmem_dma_queue *q, int nid,
 	q->links[q->nr_links].ch = ch;
 	q->links[q->nr_links].base = map->addr;
 	q->nr_links++;
+	q->pd->nr_links++;
 }
 
 /* The k-th of nq queues takes every nq-th of the node's channels. */
@@ -108,19 +112,22 @@ static int pmem_dma_link_queue(struct pmem_dma_queue *q, unsigned int k,
 	return 0;
 }
 
-static struct pmem_dma_queue *pmem_dma_add_queue(struct pmem_dma_dev *pd,
-						 int nid)
+static void pmem_dma_unlink_queue(struct pmem_dma_queue *q)
 {
-	struct pmem_dma_queue *q = kzalloc_node(sizeof(*q), GFP_KERNEL, nid);
+	while (q->nr_links)
+		pmem_dma_chan_put(q->links[--q->nr_links].ch);
+	kfree(q->links);
+	q->links = NULL;
+	q->unissued = 0;
+}
 
-	if (!q)
-		return NULL;
-	q->pd = pd;
-	q->nid = nid;
-	init_llist_head(&q->done);
-	INIT_WORK(&q->work, pmem_dma_finish_work);
-	pd->queues[pd->nr_queues++] = q;
-	return q;
+static void pmem_dma_unlink(struct pmem_dma_dev *pd)
+{
+	unsigned int i;
+
+	for (i = 0; i < pd->nr_queues; i++)
+		pmem_dma_unlink_queue(pd->queues[i]);
+	pd->nr_links = 0;
 }
 
 /* The node whose channels a node without any of its own should use. */
@@ -137,23 +144,74 @@ static int pmem_dma_nearest(int nid, const unsigned int *channels)
 	return best;
 }
 
-static int pmem_dma_make_node(struct pmem_dma_dev *pd, int nid,
-			      unsigned int q_per_node,
-			      const unsigned int *channels)
+/*
+ * Links of all queues.  Lack of memory leaves some queues to the CPU; an
+ * administrator sees which in sysfs.
+ */
+static void pmem_dma_link(struct pmem_dma_dev *pd, const unsigned int *channels)
 {
-	int from = channels[nid] ? nid : pmem_dma_nearest(nid, channels);
-	unsigned int nq = pmem_dma_queues_of_node(q_per_node, channels[nid],
-						  pmem_dma_node_cpus(nid));
-	unsigned int k;
+	int nid;
 
-	pd->node_first[nid] = pd->nr_queues;
-	for (k = 0; k < nq; k++) {
-		struct pmem_dma_queue *q = pmem_dma_add_queue(pd, nid);
+	pd->nr_channels = 0;
+	for_each_online_node(nid) {
+		int from = channels[nid] ? nid : pmem_dma_nearest(nid, channels);
+		unsigned int nq = pd->node_count[nid], k;
 
-		if (!q || pmem_dma_link_queue(q, k, nq, from, channels[from]))
-			return -ENOMEM;
+		pd->nr_channels += channels[nid];
+		for (k = 0; k < nq; k++)
+			pmem_dma_link_queue(pd->queues[pd->node_first[nid] + k],
+					    k, nq, from, channels[from]);
 	}
-	pd->node_count[nid] = nq;
+}
+
+/* While frozen and quiesced.  Channels wait in the list for their new links. */
+static void pmem_dma_relink(struct pmem_dma_dev *pd,
+			    const unsigned int *channels)
+{
+	pmem_dma_unlink(pd);
+	pmem_dma_link(pd, channels);
+}
+
+static void pmem_dma_acquire(unsigned int *channels)
+{
+	int nid;
+
+	for_each_online_node(nid)
+		channels[nid] =
+			pmem_dma_chans_acquire(nid, pmem_dma_node_cpus(nid));
+}
+
+static int pmem_dma_add_queue(struct pmem_dma_dev *pd, int nid)
+{
+	struct pmem_dma_queue *q = kzalloc_node(sizeof(*q), GFP_KERNEL, nid);
+
+	if (!q)
+		return -ENOMEM;
+	q->pd = pd;
+	q->nid = nid;
+	init_llist_head(&q->done);
+	INIT_WORK(&q->work, pmem_dma_finish_work);
+	pd->queues[pd->nr_queues++] = q;
+	return 0;
+}
+
+static int pmem_dma_add_queues(struct pmem_dma_dev *pd, unsigned int q_per_node,
+			       const unsigned int *channels)
+{
+	unsigned int nq, k;
+	int nid, rc;
+
+	for_each_online_node(nid) {
+		nq = pmem_dma_queues_of_node(q_per_node, channels[nid],
+					     pmem_dma_node_cpus(nid));
+		pd->node_first[nid] = pd->nr_queues;
+		for (k = 0; k < nq; k++) {
+			rc = pmem_dma_add_queue(pd, nid);
+			if (rc)
+				return rc;
+		}
+		pd->node_count[nid] = nq;
+	}
 	return 0;
 }
 
@@ -181,9 +239,8 @@ static int pmem_dma_alloc_tables(struct pmem_dma_dev *pd)
 int pmem_dma_make_queues(struct pmem_dma_dev *pd, unsigned int q_per_node)
 {
 	unsigned int *channels;
-	int nid, rc;
+	int rc;
 
-	INIT_LIST_HEAD(&pd->maps);
 	rc = pmem_dma_alloc_tables(pd);
 	if (rc)
 		return rc;
@@ -192,14 +249,10 @@ int pmem_dma_make_queues(struct pmem_dma_dev *pd, unsigned int q_per_node)
 		return -ENOMEM;
 
 	pmem_dma_chans_lock();
-	for_each_online_node(nid)
-		channels[nid] =
-			pmem_dma_chans_acquire(nid, pmem_dma_node_cpus(nid));
-	for_each_online_node(nid) {
-		rc = pmem_dma_make_node(pd, nid, q_per_node, channels);
-		if (rc)
-			break;
-	}
+	pmem_dma_acquire(channels);
+	rc = pmem_dma_add_queues(pd, q_per_node, channels);
+	if (!rc)
+		pmem_dma_link(pd, channels);
 	pmem_dma_chans_trim();
 	pmem_dma_chans_unlock();
 	kfree(channels);
@@ -214,25 +267,147 @@ int pmem_dma_make_queues(struct pmem_dma_dev *pd, unsigned int q_per_node)
  */
 void pmem_dma_free_queues(struct pmem_dma_dev *pd)
 {
-	unsigned int i, k;
+	unsigned int i;
 
 	for (i = 0; i < pd->nr_queues; i++)
 		flush_work(&pd->queues[i]->work);
-	pmem_dma_drop_maps(pd);
 
 	pmem_dma_chans_lock();
-	for (i = 0; i < pd->nr_queues; i++) {
-		struct pmem_dma_queue *q = pd->queues[i];
-
-		for (k = 0; k < q->nr_links; k++)
-			pmem_dma_chan_put(q->links[k].ch);
-		kfree(q->links);
-		kfree(q);
-	}
+	pmem_dma_drop_maps(pd, NULL);
+	pmem_dma_unlink(pd);
+	pmem_dma_chans_trim();
 	pmem_dma_chans_unlock();
+
+	for (i = 0; i < pd->nr_queues; i++)
+		kfree(pd->queues[i]);
 	kfree(pd->queues);
 	kfree(pd->node_first);
 	kfree(pd->node_count);
+}
+
+/*
+ * Nothing in flight, and no queue_rq() that still looks at the links after its
+ * request was done.
+ */
+static unsigned int pmem_dma_stop(struct pmem_dma_dev *pd)
+{
+	struct request_queue *rq_queue = pd->disk->queue;
+	unsigned int memflags = blk_mq_freeze_queue(rq_queue);
+
+	blk_mq_quiesce_queue(rq_queue);
+	return memflags;
+}
+
+static void pmem_dma_go_on(struct pmem_dma_dev *pd, unsigned int memflags)
+{
+	struct request_queue *rq_queue = pd->disk->queue;
+
+	blk_mq_unquiesce_queue(rq_queue);
+	blk_mq_unfreeze_queue(rq_queue, memflags);
+}
+
+/**
+ * pmem_dma_release() - give all channels of a disk back
+ * @pd: the disk; the CPU copies until pmem_dma_rescan() by an administrator
+ *
+ * Context: Process context.  Sleeps until requests in flight are done.
+ */
+void pmem_dma_release(struct pmem_dma_dev *pd)
+{
+	unsigned int memflags;
+
+	pmem_dma_chans_lock();
+	pd->released = true;
+	memflags = pmem_dma_stop(pd);
+	pmem_dma_drop_maps(pd, NULL);
+	pmem_dma_unlink(pd);
+	pd->nr_channels = 0;
+	pmem_dma_go_on(pd, memflags);
+	pmem_dma_chans_trim();
+	pmem_dma_chans_unlock();
+}
+
+static unsigned int pmem_dma_sum_channels(const unsigned int *channels)
+{
+	unsigned int sum = 0;
+	int nid;
+
+	for_each_online_node(nid)
+		sum += channels[nid];
+	return sum;
+}
+
+/**
+ * pmem_dma_rescan() - use the channels that are there now
+ * @pd: the disk
+ * @by_admin: asked for, so do it also after pmem_dma_release()
+ *
+ * The number of queues stays as it is; they share what there is.
+ *
+ * Context: Process context.  Sleeps until requests in flight are done, if there
+ * are channels that the disk does not use yet.
+ */
+void pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin)
+{
+	unsigned int *channels, memflags;
+
+	channels = kcalloc(nr_node_ids, sizeof(*channels), GFP_KERNEL);
+	if (!channels)
+		return;
+	pmem_dma_chans_lock();
+	if (by_admin)
+		pd->released = false;
+	if (!pd->released) {
+		pmem_dma_acquire(channels);
+		if (pmem_dma_sum_channels(channels) > pd->nr_channels) {
+			memflags = pmem_dma_stop(pd);
+			pmem_dma_relink(pd, channels);
+			pmem_dma_go_on(pd, memflags);
+			pmem_dma_log_queues(pd);
+		}
+		pmem_dma_chans_trim();
+	}
+	pmem_dma_chans_unlock();
+	kfree(channels);
+}
+
+/**
+ * pmem_dma_leave() - let go of the channels of a device
+ * @pd: the disk
+ * @dev: the device; pmem_dma_chans_shun() was called for it
+ *
+ * Context: Process context.  Sleeps until requests in flight are done.
+ */
+void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev)
+{
+	unsigned int *channels, memflags;
+
+	channels = kcalloc(nr_node_ids, sizeof(*channels),
+			   GFP_KERNEL | __GFP_NOFAIL);
+	pmem_dma_chans_lock();
+	pmem_dma_acquire(channels);
+	memflags = pmem_dma_stop(pd);
+	pmem_dma_drop_maps(pd, dev);
+	pmem_dma_relink(pd, channels);
+	pmem_dma_go_on(pd, memflags);
+	pmem_dma_chans_trim();
+	pmem_dma_chans_unlock();
+	kfree(channels);
+	dev_info(pd->pmem->dev, "%s leaves\n", dev_name(dev));
+	pmem_dma_log_queues(pd);
+}
+
+/**
+ * pmem_dma_log_queues() - the line that says what a disk works with
+ * @pd: the disk
+ */
+void pmem_dma_log_queues(struct pmem_dma_dev *pd)
+{
+	if (pd->nr_links)
+		dev_info(pd->pmem->dev, "%u queues on %u DMA channels\n",
+			 pd->nr_queues, pd->nr_channels);
+	else
+		dev_info(pd->pmem->dev, "no DMA channel, the CPU copies\n");
 }
 
 /**
@@ -263,20 +438,4 @@ void pmem_dma_map_queues(struct blk_mq_tag_set *set)
 		}
 		map->mq_map[cpu] = queue % map->nr_queues;
 	}
-}
-
-/**
- * pmem_dma_count_channels() - how many channels a disk uses
- * @pd: the disk
- *
- * Return: number of links of all queues; a channel shared by several queues
- * counts for each.
- */
-unsigned int pmem_dma_count_channels(const struct pmem_dma_dev *pd)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < pd->nr_queues; i++)
-		n += pd->queues[i]->nr_links;
-	return n;
 }

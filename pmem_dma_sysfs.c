@@ -43,6 +43,7 @@ static ssize_t channels_show(struct device *dev, struct device_attribute *attr,
 	unsigned int i, k;
 	int len = 0;
 
+	pmem_dma_chans_lock();
 	for (i = 0; i < pd->nr_queues; i++) {
 		struct pmem_dma_queue *q = pd->queues[i];
 
@@ -51,11 +52,10 @@ static ssize_t channels_show(struct device *dev, struct device_attribute *attr,
 
 			len += sysfs_emit_at(buf, len, "%u %d %s %d %s\n", i,
 					     q->nid, dma_chan_name(ch->chan),
-					     ch->nid,
-					     READ_ONCE(ch->suspect) ?
-					     "suspect" : "healthy");
+					     ch->nid, pmem_dma_state_name(ch));
 		}
 	}
+	pmem_dma_chans_unlock();
 	return len;
 }
 static DEVICE_ATTR_RO(channels);
@@ -161,11 +161,44 @@ static ssize_t stats_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(stats);
 
+static int pmem_dma_check_one(const char *buf)
+{
+	bool go;
+
+	return kstrtobool(buf, &go) || !go ? -EINVAL : 0;
+}
+
+static ssize_t rescan_store(struct device *dev, struct device_attribute *attr,
+			    const char *buf, size_t len)
+{
+	int rc = pmem_dma_check_one(buf);
+
+	if (rc)
+		return rc;
+	pmem_dma_rescan(dev_to_pd(dev), true);
+	return len;
+}
+static DEVICE_ATTR_WO(rescan);
+
+static ssize_t release_store(struct device *dev, struct device_attribute *attr,
+			     const char *buf, size_t len)
+{
+	int rc = pmem_dma_check_one(buf);
+
+	if (rc)
+		return rc;
+	pmem_dma_release(dev_to_pd(dev));
+	return len;
+}
+static DEVICE_ATTR_WO(release);
+
 static struct attribute *pmem_dma_attrs[] = {
 	&dev_attr_channels.attr,
 	&dev_attr_policy.attr,
 	&dev_attr_read_min_bytes.attr,
 	&dev_attr_write_min_bytes.attr,
+	&dev_attr_rescan.attr,
+	&dev_attr_release.attr,
 	&dev_attr_stats.attr,
 	NULL,
 };
