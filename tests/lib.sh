@@ -87,11 +87,11 @@ region_of()
 }
 
 # make_ns MODE NODE [ndctl's options]: make the region's only namespace, and set
-# ns_disk (pmem0), ns_dev (what a driver binds to: namespace0.0, pfn0.1 ...),
-# ns_name (namespace0.0), and for devdax ns_chardev (dax0.0) instead of ns_disk.
+# ns_name (namespace0.0), ns_dev, which is what a driver binds to (namespace0.0,
+# pfn0.0, btt0.0, dax0.0), and ns_disk (pmem0; nothing for devdax).
 make_ns()
 {
-	local mode=$1 region json bound
+	local mode=$1 region json
 	region=$(region_of "$2")
 	shift 2
 
@@ -99,14 +99,23 @@ make_ns()
 	json=$(ndctl create-namespace --force --mode="$mode" --region="$region" "$@")
 	ns_name=$(jq -r .dev <<<"$json")
 	ns_disk=$(jq -r '.blockdev // empty' <<<"$json")
-	ns_chardev=$(jq -r '.daxregion.devices[0].chardev // empty' <<<"$json")
-	ns_dev=$ns_name
-	if [ -n "$ns_disk" ]; then
-		bound=$(readlink -f "/sys/block/$ns_disk/device")
-		ns_dev=${bound##*/}
-	fi
+	ns_dev=$(claim_of "$ns_name")
 	udevadm settle
-	mark "$mode namespace $ns_name on $region: ${ns_disk:-$ns_chardev}, bound as $ns_dev"
+	mark "$mode namespace $ns_name on $region: ${ns_disk:-no disk}, bound as $ns_dev"
+}
+
+# Print what stands before namespace $1 on the bus, or the namespace itself.
+claim_of()
+{
+	local dir
+
+	for dir in /sys/bus/nd/devices/{pfn,btt,dax}*; do
+		if [ "$(cat "$dir/namespace" 2>/dev/null)" = "$1" ]; then
+			printf '%s\n' "${dir##*/}"
+			return
+		fi
+	done
+	printf '%s\n' "$1"
 }
 
 # Labels are written anew, since the first boot of an NVDIMM finds none.
@@ -117,9 +126,9 @@ clear_region()
 	ndctl destroy-namespace --force --region="$1" all >/dev/null 2>&1 || true
 	dimm=$(ndctl list -D -r "$1" | jq -r '.[0].dev // empty')
 	if [ -n "$dimm" ]; then
-		ndctl disable-region "$1" >/dev/null
+		ndctl disable-region "$1" >/dev/null 2>&1
 		ndctl init-labels --force "$dimm" >/dev/null 2>&1
-		ndctl enable-region "$1" >/dev/null
+		ndctl enable-region "$1" >/dev/null 2>&1
 	fi
 }
 
