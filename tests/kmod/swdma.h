@@ -121,6 +121,7 @@ enum swdma_cut {
  * @src: DMA address to copy from
  * @len: bytes to copy
  * @moved: bytes copied
+ * @lose_ms: how late its callback is to come if it gets lost, 0 for never
  * @due: when its late callback is to come
  * @result: what the client is told
  * @cut: somebody wants to be rid of it
@@ -128,6 +129,7 @@ enum swdma_cut {
  * @lost: its callback gets lost
  * @twice: its callback comes twice
  * @called: its callback has come once
+ * @passed: the status knows it as complete
  */
 struct swdma_desc {
 	struct dma_async_tx_descriptor tx;
@@ -136,6 +138,7 @@ struct swdma_desc {
 	dma_addr_t src;
 	size_t len;
 	size_t moved;
+	u32 lose_ms;
 	ktime_t due;
 	enum dmaengine_tx_result result;
 	enum swdma_cut cut;
@@ -143,6 +146,7 @@ struct swdma_desc {
 	bool lost;
 	bool twice;
 	bool called;
+	bool passed;
 };
 
 /**
@@ -190,6 +194,7 @@ struct swdma_window {
  * @free: descriptors to give out
  * @queued: submitted, not issued
  * @issued: for the engine to take
+ * @behind: aborted, to be done once @cur is
  * @done: for an interrupt to find
  * @late: whose callback comes late
  * @cur: the engine works on it
@@ -217,6 +222,7 @@ struct swdma_chan {
 	struct list_head free;
 	struct list_head queued;
 	struct list_head issued;
+	struct list_head behind;
 	struct list_head done;
 	struct list_head late;
 	struct swdma_desc *cur;

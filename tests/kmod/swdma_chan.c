@@ -305,6 +305,7 @@ static void swdma_discard(struct swdma_chan *ch)
 	INIT_LIST_HEAD(&ch->free);
 	INIT_LIST_HEAD(&ch->queued);
 	INIT_LIST_HEAD(&ch->issued);
+	INIT_LIST_HEAD(&ch->behind);
 	INIT_LIST_HEAD(&ch->done);
 	INIT_LIST_HEAD(&ch->late);
 	spin_unlock_irq(&ch->lock);
@@ -319,6 +320,8 @@ static void swdma_free(struct dma_chan *chan)
 
 	spin_lock_irq(&ch->lock);
 	ch->stop = true;
+	if (ch->cur)
+		WRITE_ONCE(ch->cur->cut, SWDMA_CUT_DROP);
 	spin_unlock_irq(&ch->lock);
 	wake_up_all(&ch->wake);
 	cancel_work_sync(&ch->engine);
@@ -347,6 +350,7 @@ void swdma_chan_init(struct swdma_chan *ch, struct swdma_dev *sd)
 	INIT_LIST_HEAD(&ch->free);
 	INIT_LIST_HEAD(&ch->queued);
 	INIT_LIST_HEAD(&ch->issued);
+	INIT_LIST_HEAD(&ch->behind);
 	INIT_LIST_HEAD(&ch->done);
 	INIT_LIST_HEAD(&ch->late);
 	mutex_init(&ch->move_lock);

@@ -77,13 +77,11 @@ static void swdma_defer(struct swdma_chan *ch, struct swdma_desc *desc, u32 ms)
 /* Under the channel's lock.  True if the descriptor gets no callback now. */
 static bool swdma_lose(struct swdma_chan *ch, struct swdma_desc *desc)
 {
-	u32 ms = swdma_knob(ch, SWDMA_LOSE_MS);
-
 	if (!desc->lost)
 		return false;
 	ch->stats[SWDMA_STAT_LOST]++;
-	if (ms)
-		swdma_defer(ch, desc, ms);
+	if (desc->lose_ms)
+		swdma_defer(ch, desc, desc->lose_ms);
 	else
 		swdma_end(ch, desc);
 	return true;
@@ -102,7 +100,9 @@ static struct swdma_desc *swdma_take_done(struct swdma_chan *ch)
 		if (!desc)
 			break;
 		list_del_init(&desc->node);
-		WRITE_ONCE(ch->chan.completed_cookie, desc->tx.cookie);
+		if (!desc->passed)
+			WRITE_ONCE(ch->chan.completed_cookie, desc->tx.cookie);
+		desc->passed = true;
 	} while (swdma_lose(ch, desc));
 	spin_unlock_irqrestore(&ch->lock, flags);
 	return desc;
@@ -187,11 +187,6 @@ static void swdma_move_or_fail(struct swdma_chan *ch, struct swdma_desc *desc)
 	desc->result = DMA_TRANS_WRITE_FAILED;
 }
 
-static bool swdma_in_a_hurry(struct swdma_chan *ch, struct swdma_desc *desc)
-{
-	return READ_ONCE(ch->stop) || READ_ONCE(desc->cut);
-}
-
 static void swdma_pause(struct swdma_chan *ch, struct swdma_desc *desc)
 {
 	u64 us = swdma_knob(ch, SWDMA_DELAY_US);
@@ -199,8 +194,18 @@ static void swdma_pause(struct swdma_chan *ch, struct swdma_desc *desc)
 	if (desc->slow)
 		us += (u64)swdma_knob(ch, SWDMA_SLOW_MS) * USEC_PER_MSEC;
 	if (us)
-		wait_event_hrtimeout(ch->wake, swdma_in_a_hurry(ch, desc),
+		wait_event_hrtimeout(ch->wake, READ_ONCE(desc->cut),
 				     ns_to_ktime(us * NSEC_PER_USEC));
+}
+
+/*
+ * Late data of a lost one never comes, or with its late callback.  In order that
+ * would be unfair: the status has passed it by then, and so says that nothing is
+ * going to be written any more.
+ */
+static bool swdma_data_follows(struct swdma_desc *desc)
+{
+	return desc->lost && (swdma_out_of_order || !desc->lose_ms);
 }
 
 static void swdma_execute(struct swdma_chan *ch, struct swdma_desc *desc)
@@ -213,8 +218,7 @@ static void swdma_execute(struct swdma_chan *ch, struct swdma_desc *desc)
 	if (!late)
 		swdma_move_or_fail(ch, desc);
 	swdma_pause(ch, desc);
-	/* The data of a lost one comes with its callback, if ever. */
-	if (late && !desc->lost && !swdma_in_a_hurry(ch, desc))
+	if (late && !swdma_data_follows(desc) && !READ_ONCE(desc->cut))
 		swdma_move_or_fail(ch, desc);
 	spin_lock_irq(&ch->lock);
 	ch->stats[SWDMA_STAT_BYTES] += desc->moved;
@@ -243,6 +247,7 @@ static void swdma_decide(struct swdma_chan *ch, struct swdma_desc *desc)
 {
 	desc->slow = swdma_hit(ch, SWDMA_FAULT_SLOW);
 	desc->lost = swdma_hit(ch, SWDMA_FAULT_LOSE);
+	desc->lose_ms = swdma_knob(ch, SWDMA_LOSE_MS);
 	desc->twice = swdma_hit(ch, SWDMA_FAULT_SPURIOUS);
 	if (swdma_hit(ch, SWDMA_FAULT_FAIL))
 		desc->result = swdma_knob(ch, SWDMA_FAIL_RESULT);
@@ -280,7 +285,8 @@ static void swdma_cut_one(struct swdma_chan *ch, struct swdma_desc *desc,
 	desc->result = DMA_TRANS_ABORTED;
 	desc->lost = false;
 	desc->twice = false;
-	list_add_tail(&desc->node, &ch->done);
+	/* The one that is being worked on was before it. */
+	list_add_tail(&desc->node, ch->cur ? &ch->behind : &ch->done);
 }
 
 /* Under the channel's lock. */
@@ -308,12 +314,13 @@ static bool swdma_retire(struct swdma_chan *ch, struct swdma_desc *desc)
 	bool raise = desc->tx.flags & DMA_PREP_INTERRUPT;
 
 	ch->cur = NULL;
-	if (desc->cut != SWDMA_CUT_NOT) {
+	if (desc->cut != SWDMA_CUT_NOT)
 		swdma_cut_one(ch, desc, desc->cut);
-		raise |= desc->cut == SWDMA_CUT_ABORT;
-	} else {
+	else
 		list_add_tail(&desc->node, &ch->done);
-	}
+	list_splice_tail_init(&ch->behind, &ch->done);
+	if (desc->cut == SWDMA_CUT_DROP)
+		return false;
 	if (desc->result != DMA_TRANS_NOERROR) {
 		swdma_abort_behind(ch);
 		raise = true;
@@ -388,8 +395,10 @@ void swdma_cut_off(struct swdma_chan *ch, enum swdma_cut how)
 		list_del_init(&desc->node);
 		swdma_put_desc(ch, desc);
 	}
-	if (how == SWDMA_CUT_DROP)
+	if (how == SWDMA_CUT_DROP) {
 		swdma_cut_list(ch, &ch->done, how);
+		swdma_cut_list(ch, &ch->behind, how);
+	}
 	swdma_cut_list(ch, &ch->issued, how);
 	swdma_cut_list(ch, &ch->queued, how);
 	if (ch->cur)

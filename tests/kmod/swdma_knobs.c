@@ -262,7 +262,7 @@ MODULE_PARM_DESC(delay_us,
 		 "Microseconds that a descriptor occupies its channel, 0 to 10000000 (default 0)");
 SWDMA_PARAM(late, SWDMA_LATE);
 MODULE_PARM_DESC(late,
-		 "1 to move data at the end of the delays, just before the callback, 0 at their start (default 0)");
+		 "1 to move data at the end of the delays, just before anything tells of it, 0 at their start (default 0)");
 SWDMA_PARAM(poison, SWDMA_POISON);
 MODULE_PARM_DESC(poison,
 		 "Byte to fill the target with when a descriptor starts, 1 to 255, 0 to leave it (default 0)");
