@@ -18,8 +18,8 @@
 # interrupts, workers. Idle time is what the kernel measures; the busy columns
 # it only samples at each tick, which fails for work much shorter than a tick.
 
-demo_ramp=1		# seconds of I/O before the first instant
-demo_start_limit=30	# seconds until the first I/O is complete
+demo_ramp=1		# seconds of steady I/O before the first instant
+demo_start_limit=60	# seconds until I/O is steady
 
 ncpus=$(nproc)
 clk_tck=$(getconf CLK_TCK)
@@ -114,6 +114,8 @@ fio_failed()
 	fail "$1"
 }
 
+# wait_for_io BYTES: by then all tasks are there and have used all their buffers,
+# which costs a page fault each the first time.
 wait_for_io()
 {
 	local i
@@ -121,10 +123,10 @@ wait_for_io()
 	for ((i = 0; i < demo_start_limit * 10; i++)); do
 		nap 0.1
 		bytes_so_far 2>/dev/null || fio_failed "fio ended too soon"
-		[ "$bytes" = 0 ] || return 0
+		[ "$bytes" -lt "$1" ] || return 0
 	done
 	kill -KILL "$fio_pid"
-	fio_failed "no I/O within $demo_start_limit s"
+	fio_failed "the load is not steady after $demo_start_limit s"
 }
 
 # An interrupted fio fails by design; an error of its I/O is in its report.
@@ -143,7 +145,7 @@ cell()
 
 	engine_share "$2"
 	start_fio "${@:2}"
-	wait_for_io
+	wait_for_io $((2 * $4 * $5 * $(numfmt --from=iec "${3^^}")))
 	nap "$demo_ramp"
 	sample
 	t0=$time_us b0=$bytes i0=$idle
