@@ -51,6 +51,7 @@ enum pmem_dma_state {
  * @probe_dma: the same as the engine sees it
  * @probe_cookie: of the probe that is on its way, 0 for none
  * @probe_done: the probe was called back
+ * @probes: sent so far
  */
 struct pmem_dma_chan {
 	struct list_head node;
@@ -71,6 +72,7 @@ struct pmem_dma_chan {
 	dma_addr_t probe_dma;
 	dma_cookie_t probe_cookie;
 	bool probe_done;
+	unsigned int probes;
 };
 
 /**
@@ -184,6 +186,8 @@ unsigned int pmem_dma_chans_acquire(int nid, unsigned int want);
 struct pmem_dma_chan *pmem_dma_chan_get(int nid, unsigned int index);
 void pmem_dma_chan_put(struct pmem_dma_chan *ch);
 void pmem_dma_chans_trim(void);
+bool pmem_dma_chans_drained(struct device *dev);
+void pmem_dma_chans_stop(struct device *dev);
 bool pmem_dma_chans_shun(struct device *dev);
 void pmem_dma_chans_unshun(struct device *dev);
 
@@ -208,7 +212,8 @@ int pmem_dma_make_queues(struct pmem_dma_dev *pd, unsigned int q_per_node);
 void pmem_dma_free_queues(struct pmem_dma_dev *pd);
 void pmem_dma_map_queues(struct blk_mq_tag_set *set);
 void pmem_dma_release(struct pmem_dma_dev *pd);
-void pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin);
+int pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin);
+void pmem_dma_let_submitters_pass(struct pmem_dma_dev *pd);
 void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev);
 void pmem_dma_log_queues(struct pmem_dma_dev *pd);
 

@@ -91,10 +91,12 @@ static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 	return ch;
 }
 
+/* One that is gone was given back by pmem_dma_chans_stop(). */
 static void pmem_dma_chan_release(struct pmem_dma_chan *ch)
 {
 	list_del(&ch->node);
-	pmem_dma_health_exit(ch);
+	if (READ_ONCE(ch->state) != PMEM_DMA_GONE)
+		pmem_dma_health_exit(ch);
 	kfree(ch);
 }
 
@@ -176,6 +178,58 @@ void pmem_dma_chans_trim(void)
 			pmem_dma_chan_release(ch);
 }
 
+static bool pmem_dma_chan_is_of(const struct pmem_dma_chan *ch,
+				const struct device *dev)
+{
+	return ch->dev == dev || ch->chan->device->dev == dev;
+}
+
+/**
+ * pmem_dma_chans_drained() - is nothing in flight on the channels of a device?
+ * @dev: the device
+ *
+ * Context: Process context, not under pmem_dma_chans_lock().  May sleep.
+ * Return: true if so.
+ */
+bool pmem_dma_chans_drained(struct device *dev)
+{
+	struct pmem_dma_chan *ch;
+	unsigned int n = 0;
+
+	pmem_dma_chans_lock();
+	list_for_each_entry(ch, &pmem_dma_chans, node)
+		if (pmem_dma_chan_is_of(ch, dev))
+			n += pmem_dma_count_inflight(ch);
+	pmem_dma_chans_unlock();
+	return !n;
+}
+
+/**
+ * pmem_dma_chans_stop() - release the channels of a leaving device
+ * @dev: the device; pmem_dma_chans_shun() was called for it
+ *
+ * Requests that are still on them are redone by the CPU.
+ *
+ * Context: Process context, not under pmem_dma_chans_lock().  May sleep.
+ */
+void pmem_dma_chans_stop(struct device *dev)
+{
+	struct pmem_dma_chan *ch;
+	unsigned int n;
+
+	pmem_dma_chans_lock();
+	list_for_each_entry(ch, &pmem_dma_chans, node) {
+		if (!pmem_dma_chan_is_of(ch, dev))
+			continue;
+		pmem_dma_health_exit(ch);
+		n = pmem_dma_reap_disks(ch, 0);
+		if (n)
+			dev_warn(dev, "left %u requests undone, redone by CPU\n",
+				 n);
+	}
+	pmem_dma_chans_unlock();
+}
+
 /**
  * pmem_dma_chans_shun() - the provider of a device is leaving
  * @dev: the device
@@ -193,7 +247,7 @@ bool pmem_dma_chans_shun(struct device *dev)
 
 	lockdep_assert_held(&pmem_dma_chans_mutex);
 	list_for_each_entry(ch, &pmem_dma_chans, node) {
-		if (ch->dev != dev && ch->chan->device->dev != dev)
+		if (!pmem_dma_chan_is_of(ch, dev))
 			continue;
 		WRITE_ONCE(ch->state, PMEM_DMA_GONE);
 		any = true;

@@ -161,6 +161,7 @@ static void pmem_dma_send_probe(struct pmem_dma_chan *ch)
 		return;		/* a full ring: a later round tries again */
 	tx->callback_result = pmem_dma_probe_done;
 	tx->callback_param = ch;
+	ch->probes++;
 	cookie = dmaengine_submit(tx);
 	if (!ch->probe_cookie && !dma_submit_error(cookie))
 		ch->probe_cookie = cookie;

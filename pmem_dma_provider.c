@@ -10,7 +10,9 @@
  * Locking: the list of disks is read under SRCU, because its readers wait for
  * I/O, which in turn may need pmem_dma_recover(), another reader.
  */
+#include <linux/delay.h>
 #include <linux/device.h>
+#include <linux/jiffies.h>
 #include <linux/notifier.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
@@ -21,6 +23,9 @@
 
 /* A device is bound before its channels are registered, and rarely comes alone. */
 #define PMEM_DMA_RESCAN_DELAY	(HZ / 2)
+
+/* How long a leaving provider may take to finish what it has. */
+#define PMEM_DMA_LEAVE_PATIENCE	(2 * HZ)
 
 static LIST_HEAD(pmem_dma_disks);
 static DEFINE_SPINLOCK(pmem_dma_disks_lock);	/* additions and removals */
@@ -95,9 +100,13 @@ unsigned int pmem_dma_count_inflight(struct pmem_dma_chan *ch)
 	return n;
 }
 
-/* The provider is still there and works on; it leaves when we return. */
+/*
+ * The provider is still there and works on; it leaves when we return.  What it
+ * does not finish in time is taken from it: a channel without users is stopped.
+ */
 static void pmem_dma_provider_leaves(struct device *dev)
 {
+	unsigned long end = jiffies + PMEM_DMA_LEAVE_PATIENCE;
 	struct pmem_dma_dev *pd;
 	bool ours;
 	int idx;
@@ -109,6 +118,13 @@ static void pmem_dma_provider_leaves(struct device *dev)
 		return;
 
 	idx = srcu_read_lock(&pmem_dma_disks_srcu);
+	list_for_each_entry_srcu(pd, &pmem_dma_disks, node,
+				 srcu_read_lock_held(&pmem_dma_disks_srcu))
+		pmem_dma_let_submitters_pass(pd);
+	while (!pmem_dma_chans_drained(dev) && time_before(jiffies, end))
+		msleep(20);
+	pmem_dma_chans_stop(dev);
+
 	list_for_each_entry_srcu(pd, &pmem_dma_disks, node,
 				 srcu_read_lock_held(&pmem_dma_disks_srcu))
 		pmem_dma_leave(pd, dev);

@@ -346,14 +346,15 @@ static unsigned int pmem_dma_sum_channels(const unsigned int *channels)
  *
  * Context: Process context.  Sleeps until requests in flight are done, if there
  * are channels that the disk does not use yet.
+ * Return: 0 or -ENOMEM.
  */
-void pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin)
+int pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin)
 {
 	unsigned int *channels, memflags;
 
 	channels = kcalloc(nr_node_ids, sizeof(*channels), GFP_KERNEL);
 	if (!channels)
-		return;
+		return -ENOMEM;
 	pmem_dma_chans_lock();
 	if (by_admin)
 		pd->released = false;
@@ -369,6 +370,21 @@ void pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin)
 	}
 	pmem_dma_chans_unlock();
 	kfree(channels);
+	return 0;
+}
+
+/**
+ * pmem_dma_let_submitters_pass() - wait for queue_rq() calls under way
+ * @pd: the disk
+ *
+ * Those that begin later see channel states as they are now.
+ *
+ * Context: Process context.  May sleep.
+ */
+void pmem_dma_let_submitters_pass(struct pmem_dma_dev *pd)
+{
+	blk_mq_quiesce_queue(pd->disk->queue);
+	blk_mq_unquiesce_queue(pd->disk->queue);
 }
 
 /**

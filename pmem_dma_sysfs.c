@@ -35,7 +35,7 @@ static struct pmem_dma_dev *dev_to_pd(struct device *dev)
 	return dev_to_disk(dev)->private_data;
 }
 
-/* One line per queue and channel: queue, its node, channel, its node, state. */
+/* A line per queue and channel: queue, node, channel, its node, state, probes. */
 static ssize_t channels_show(struct device *dev, struct device_attribute *attr,
 			     char *buf)
 {
@@ -50,9 +50,10 @@ static ssize_t channels_show(struct device *dev, struct device_attribute *attr,
 		for (k = 0; k < q->nr_links; k++) {
 			struct pmem_dma_chan *ch = q->links[k].ch;
 
-			len += sysfs_emit_at(buf, len, "%u %d %s %d %s\n", i,
+			len += sysfs_emit_at(buf, len, "%u %d %s %d %s %u\n", i,
 					     q->nid, dma_chan_name(ch->chan),
-					     ch->nid, pmem_dma_state_name(ch));
+					     ch->nid, pmem_dma_state_name(ch),
+					     READ_ONCE(ch->probes));
 		}
 	}
 	pmem_dma_chans_unlock();
@@ -173,10 +174,9 @@ static ssize_t rescan_store(struct device *dev, struct device_attribute *attr,
 {
 	int rc = pmem_dma_check_one(buf);
 
-	if (rc)
-		return rc;
-	pmem_dma_rescan(dev_to_pd(dev), true);
-	return len;
+	if (!rc)
+		rc = pmem_dma_rescan(dev_to_pd(dev), true);
+	return rc ? rc : len;
 }
 static DEVICE_ATTR_WO(rescan);
 
