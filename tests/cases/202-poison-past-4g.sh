@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# kernels: 6.1 6.12 7.3
+# append: memmap=6144M$524288M
+# Bad sectors more than 4 GiB into a disk. There is no memory behind the range:
+# what is written to it is lost, but which sectors are bad can be told.
+
+# shellcheck source=tests/lib.sh
+. /tests/lib.sh
+# shellcheck source=tests/poison.sh
+. /tests/poison.sh
+
+gib=$((1 << 30))
+
+readable()
+{
+	direct_read "$1" 512 || fail "read of $1: $(cat /tmp/err)"
+}
+
+# far_sectors OFFSET...
+far_sectors()
+{
+	local at
+
+	for at; do
+		inject "$at" 512
+	done
+	for at; do
+		echo "$((at / 512)) 1"
+	done >/tmp/wanted
+	expect_same "list of bad sectors" "$(cat /tmp/wanted)" "$(badblocks)"
+	for at; do
+		# A place whose lower 32 bits are the same is another one.
+		readable $((at % (4 * gib)))
+		readable $((at - 512))
+		bad "$at" 512
+		[ $((at + 512)) -ge "$size" ] || readable $((at + 512))
+		direct_write "$at" 512 || fail "write to $at: $(cat /tmp/err)"
+		readable "$at"
+	done
+	expect_same "bad sectors after the writes" '' "$(badblocks)"
+	expect_same "errors on the bus" '' "$(bus_errors)"
+}
+
+load_bus pagemap=0
+use nd_pmem "$ns"
+head -c 512 /dev/zero >/tmp/new
+for driver in "${drivers[@]}"; do
+	use "$driver" "$ns"
+	expect "a disk of 6 GiB" test "$size" -eq $((6 * gib))
+	# An engine can't reach memory that is not there.
+	if [ "$driver" = pmem_dma ]; then
+		echo cpu >"/sys/block/$disk/dma/policy"
+	fi
+	step far_sectors $((4 * gib + 512)) $((5 * gib + 4096)) $((size - 512))
+done
+unload_bus
