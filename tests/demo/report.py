@@ -101,8 +101,13 @@ def write_plot_data(path, rows):
 
 def check_bytes(header):
     driver, engine = header["driver_dma_bytes"], header["engine_bytes"]
+    late, redone = header["requests_late"], header["requests_redone"]
+    if late:
+        print(f"{late} times a request was overdue at the engine: this machine is too busy or too slow,")
+        print("and the figures of pmem_dma are off.")
     if driver != engine or not engine:
-        sys.exit(f"demo: pmem_dma counted {driver} bytes by DMA, the engine {engine}")
+        sys.exit(f"demo: pmem_dma counted {driver} bytes by DMA, the engine {engine}"
+                 f" ({redone} requests were redone by CPU after an error or a reset)")
     print(f"bytes by DMA: {driver} counted by the driver, {engine} by the engine: equal")
 
 
