@@ -145,9 +145,9 @@ static void pmem_write(struct pmem_device *pmem, struct page *page,
 }
 
 /*
- * A write makes bad sectors good if the bus clears them.  They leave the list
- * only after the new bytes are there, so that no reader gets the bytes which
- * the clearing left behind.
+ * A write makes bad sectors good if the bus clears them, all or the first few.
+ * They leave the list only after the new bytes are there, so that no reader gets
+ * the bytes which the clearing left behind.
  */
 static blk_status_t pmem_write_bad(struct pmem_device *pmem, struct page *page,
 				   unsigned int page_off, sector_t sector,
@@ -156,10 +156,10 @@ static blk_status_t pmem_write_bad(struct pmem_device *pmem, struct page *page,
 	u64 offset = pmem_core_offset(pmem, sector);
 	long cleared = pmem_clear_media(pmem, offset, len);
 
-	if (cleared == len)
-		pmem_write(pmem, page, page_off, offset, len);
-	else if (cleared <= 0)
+	if (cleared <= 0)
 		return BLK_STS_IOERR;
+	cleared = round_down(cleared, SECTOR_SIZE);
+	pmem_write(pmem, page, page_off, offset, cleared);
 	pmem_forget_bad(pmem, sector, cleared);
 	return cleared == len ? BLK_STS_OK : BLK_STS_IOERR;
 }
@@ -314,9 +314,7 @@ static long pmem_dax_direct_access(struct dax_device *dax_dev, pgoff_t pgoff,
 	 * Recovery goes page by page, since firmware clears large ranges
 	 * unreliably: hand out what lies before the bad page, or that page.
 	 */
-	if (first <= sector)
-		return 1;
-	good = PFN_UP((first - sector) << SECTOR_SHIFT);
+	good = first > sector ? PHYS_PFN((first - sector) << SECTOR_SHIFT) : 0;
 	return good ? good : 1;
 }
 

@@ -41,8 +41,8 @@
 #define PMEM_DMA_WRITE_MIN	SZ_128K
 
 /*
- * Transfers take milliseconds at most.  To be late is no error, just a reason to
- * look at the channel.
+ * A channel that completes nothing for so long is looked at.  To be late is no
+ * error.
  */
 #define PMEM_DMA_TIMEOUT	HZ
 

@@ -52,6 +52,7 @@ enum pmem_dma_state {
  * @probe_cookie: of the probe that is on its way, 0 for none
  * @probe_done: the probe was called back
  * @probes: sent so far
+ * @last_done: when a descriptor was last called back, in jiffies
  */
 struct pmem_dma_chan {
 	struct list_head node;
@@ -73,6 +74,9 @@ struct pmem_dma_chan {
 	dma_cookie_t probe_cookie;
 	bool probe_done;
 	unsigned int probes;
+
+	/* Written for each descriptor, so away from what queue_rq() reads. */
+	unsigned long last_done ____cacheline_aligned_in_smp;
 };
 
 /**

@@ -32,6 +32,7 @@
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
+#include <linux/jiffies.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
@@ -43,6 +44,9 @@
 
 /* In @pending while queue_rq() has the command. */
 #define PMEM_DMA_SUBMITTING	0x10000
+
+/* How often a request may be overdue on a channel that completes others. */
+#define PMEM_DMA_MAX_OVERDUE	5
 
 /* How long a submitter waits for the descriptors ahead of a full ring. */
 #define PMEM_DMA_FULL_WAIT_US	50
@@ -56,6 +60,7 @@
  * @pending: descriptors not called back yet, plus PMEM_DMA_SUBMITTING
  * @cookie: of the last descriptor
  * @dma_bytes: bytes given to the engine
+ * @overdue: how often its time was up
  * @nr_segs: segments that are mapped
  * @failed: the CPU has to copy all of it once more
  * @segs: num_sg segments
@@ -69,6 +74,7 @@ struct pmem_dma_cmd {
 	atomic_t pending;
 	dma_cookie_t cookie;
 	u32 dma_bytes;
+	u32 overdue;
 	u32 nr_segs;
 	bool failed;
 	struct pmem_dma_seg segs[];
@@ -84,8 +90,8 @@ static struct workqueue_struct *pmem_dma_wq;
  */
 int pmem_dma_rq_init(void)
 {
-	pmem_dma_wq = alloc_workqueue("pmem_dma", WQ_MEM_RECLAIM | WQ_HIGHPRI,
-				      0);
+	pmem_dma_wq = alloc_workqueue("pmem_dma", WQ_MEM_RECLAIM | WQ_HIGHPRI |
+				      WQ_PERCPU, 0);
 	return pmem_dma_wq ? 0 : -ENOMEM;
 }
 
@@ -264,6 +270,7 @@ static void pmem_dma_done(void *param, const struct dmaengine_result *res)
 	struct pmem_dma_cmd *cmd = param;
 	struct pmem_dma_chan *ch = cmd->link->ch;
 
+	WRITE_ONCE(ch->last_done, jiffies);
 	if (unlikely(res && res->result != DMA_TRANS_NOERROR)) {
 		this_cpu_inc(cmd->q->pd->stats->errors);
 		WRITE_ONCE(cmd->failed, true);
@@ -485,6 +492,7 @@ static enum pmem_dma_path pmem_dma_execute(struct pmem_dma_queue *q,
 	link = cmd->link;
 	cmd->q = q;
 	cmd->failed = false;
+	cmd->overdue = 0;
 	cmd->dma_bytes = blk_rq_bytes(rq);
 	atomic_set(&cmd->pending, PMEM_DMA_SUBMITTING + nr);
 	trace_submit(rq, link->ch, nr);
@@ -551,6 +559,9 @@ static int pmem_dma_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
  * No descriptor can be taken back: the engine may still write into the memory
  * of this request, so it must not complete here.  It completes when its
  * callbacks come, or when pmem_dma_recover() knows that they never will.
+ *
+ * A long queue is no reason to suspect a channel that works it off; to be
+ * overdue several times is.
  */
 static enum blk_eh_timer_return pmem_dma_timeout(struct request *rq)
 {
@@ -560,6 +571,10 @@ static enum blk_eh_timer_return pmem_dma_timeout(struct request *rq)
 
 	/* With the CPU, in a flush, or about to be finished. */
 	if (!link || !atomic_read(&cmd->pending))
+		return BLK_EH_RESET_TIMER;
+
+	if (++cmd->overdue < PMEM_DMA_MAX_OVERDUE &&
+	    time_before(jiffies, READ_ONCE(link->ch->last_done) + rq->timeout))
 		return BLK_EH_RESET_TIMER;
 
 	trace_timeout(rq, link->ch);

@@ -144,6 +144,10 @@ static inline int compat_blk_mq_alloc_tag_set(struct blk_mq_tag_set *set)
 #define blk_mq_alloc_tag_set(set)	compat_blk_mq_alloc_tag_set(set)
 #endif /* !HAVE_ALWAYS_MERGE */
 
+#ifndef HAVE_WQ_PERCPU
+#define WQ_PERCPU	0
+#endif
+
 #ifndef HAVE_FREEZE_MEMFLAGS
 #include <linux/blk-mq.h>
 #include <linux/sched/mm.h>

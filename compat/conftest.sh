@@ -166,6 +166,20 @@ void f(struct request_queue *q)
 }
 C
 
+# A workqueue says so if it is bound to CPUs; it always was. 6.18, "workqueue: add
+# WQ_PERCPU to alloc_workqueue users", and back-ported. May go with 6.1 (June
+# 2028).
+probe WQ_PERCPU <<'C'
+#include <linux/workqueue.h>
+int f(void)
+{
+	return WQ_PERCPU;
+}
+before:
+#include <linux/workqueue.h>
+enum { WQ_PERCPU };
+C
+
 # 6.15, "badblocks: use sector_t instead of int to avoid truncation of badblocks
 # length" and "badblocks: return boolean from badblocks_set() and
 # badblocks_clear()". May go with 6.12 (June 2030).
