@@ -4,30 +4,30 @@
 # kernel functions and by the block layer's own events, what happens to the
 # cache and to the write buffers before a write is reported done.
 
+tracing=/sys/kernel/tracing
+
 trace_start()
 {
-	cd /sys/kernel/tracing
-	echo 0 >tracing_on
-	echo 16384 >buffer_size_kb
-	echo global >trace_clock
-	if [ ! -e events/pm ]; then
+	echo 0 >$tracing/tracing_on
+	echo 16384 >$tracing/buffer_size_kb
+	echo global >$tracing/trace_clock
+	if [ ! -e $tracing/events/pm ]; then
 		{
 			echo 'p:pm/wb arch_wb_cache_pmem addr=%di:x64 len=%si:u64'
 			echo 'p:pm/flush nvdimm_flush'
-		} >kprobe_events
+		} >$tracing/kprobe_events
 	fi
-	echo 1 >events/pm/enable
-	echo 1 >events/block/block_rq_complete/enable
-	echo >trace
-	echo 1 >tracing_on
-	cd - >/dev/null
+	echo 1 >$tracing/events/pm/enable
+	echo 1 >$tracing/events/block/block_rq_complete/enable
+	echo >$tracing/trace
+	echo 1 >$tracing/tracing_on
 }
 
 # Leaves the events in /out/trace.
 trace_stop()
 {
-	echo 0 >/sys/kernel/tracing/tracing_on
-	cat /sys/kernel/tracing/trace >/out/trace
+	echo 0 >$tracing/tracing_on
+	cat $tracing/trace >/out/trace
 }
 
 # Print how many writes were completed, and how many of those without a write-back

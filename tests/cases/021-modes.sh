@@ -40,6 +40,7 @@ make_ns sector 0 --sector-size=4096
 check_disk
 check_size
 make_ns devdax 0
+# shellcheck disable=SC2154 # set by make_ns
 expect "the device of devdax is there" test -e "/sys/bus/dax/devices/$ns_chardev"
 make_ns raw 0
 check_disk
