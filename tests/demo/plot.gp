@@ -12,7 +12,8 @@ set grid ytics
 set key outside top right horizontal width 3
 set logscale y
 set xtics nomirror scale 0
-set ytics nomirror
+set ytics 10 nomirror
+set mytics 10
 set lmargin 12
 set bmargin 4
 set tmargin 4
