@@ -12,8 +12,8 @@ set grid ytics
 set key outside top right horizontal width 3
 set logscale y
 set xtics nomirror scale 0
-set ytics 10 nomirror
-set mytics 10
+# By hand: gnuplot's own choice depends on where the range begins.
+set ytics nomirror (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000)
 set lmargin 12
 set bmargin 4
 set tmargin 4
