@@ -55,6 +55,18 @@ static bool pmem_dma_chan_suits(struct dma_chan *chan, void *nid)
 	return dev_to_node(dev) == *(int *)nid && dev_is_dma_coherent(dev);
 }
 
+/*
+ * 64 KiB is what a device reports that was never told a limit, which goes for
+ * all engines that we know of.  They split long copies themselves (ioatdma) or
+ * take 2 MiB at once (idxd).
+ */
+static u32 pmem_dma_max_len(struct device *dev)
+{
+	u32 len = dma_get_max_seg_size(dev);
+
+	return len == SZ_64K ? SZ_1M : min_t(u32, len, SZ_1G);
+}
+
 static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 {
 	struct pmem_dma_chan *ch;
@@ -77,11 +89,8 @@ static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 				   ch->chan->device->cap_mask);
 	align = 1U << ch->chan->device->copy_align;
 	ch->limits.align_mask = align - 1;
-	/* A device without parameters of its own reports 64 KiB, no limit. */
-	ch->limits.max_len = ch->dev->dma_parms ?
-		round_down(dma_get_max_seg_size(ch->dev), align) : SZ_1G;
-	if (!ch->limits.max_len)
-		ch->limits.max_len = align;
+	ch->limits.max_len = max(round_down(pmem_dma_max_len(ch->dev), align),
+				 align);
 	if (pmem_dma_health_init(ch)) {
 		dma_release_channel(ch->chan);
 		kfree(ch);
