@@ -30,7 +30,6 @@ help:
 	@echo
 	@echo 'Other variables:'
 	@echo '  W=1              more compiler warnings (kbuild)'
-	@echo '  DEBUG_GENCTR=1   catch spurious completions by generation counters'
 
 # Asked for once, by the first recipe that needs it: build directory, release,
 # and host or lab.
@@ -44,7 +43,7 @@ in_root = $(if $(filter lab,$(word 3,$(kernel))),tests/lab/in-root)
 # each kernel, next to the objects.
 out = $(or $(OUT),build/$(release))
 sources = Kbuild compat $(wildcard *.c *.h)
-kbuild = $(in_root) $(MAKE) -C $(kdir) M=$(CURDIR)/$(out)
+kbuild = $(in_root) $(MAKE) -C $(kdir) M=$(abspath $(out))
 
 objects:
 	@mkdir -p $(out)

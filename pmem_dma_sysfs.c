@@ -85,7 +85,7 @@ static ssize_t pmem_dma_min_store(struct device *dev, const char *buf,
 				  size_t len, int dir)
 {
 	u32 bytes;
-	int rc = kstrtou32(buf, 0, &bytes);
+	int rc = kstrtou32(buf, 10, &bytes);
 
 	if (rc)
 		return -EINVAL;
@@ -164,9 +164,7 @@ static DEVICE_ATTR_RO(stats);
 
 static int pmem_dma_check_one(const char *buf)
 {
-	bool go;
-
-	return kstrtobool(buf, &go) || !go ? -EINVAL : 0;
+	return sysfs_streq(buf, "1") ? 0 : -EINVAL;
 }
 
 static ssize_t rescan_store(struct device *dev, struct device_attribute *attr,

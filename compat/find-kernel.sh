@@ -5,7 +5,7 @@
 # and where the directory is: "host", or "lab" for the lab's Debian root. Says on
 # standard error what was chosen and why.
 #
-# KDIR is a build directory. KVER is a release (6.12.117+deb13-amd64), or a series
+# KDIR is a build directory. KVER is a release (6.12.118+deb13-amd64), or a series
 # (6.12), which stands for its newest release here, or else in the lab. Without
 # either: the running kernel if its headers are here, else the newest kernel
 # that has headers, else the lab's 6.12.

@@ -40,8 +40,8 @@ make_ns sector 0 --sector-size=4096
 check_disk
 check_size
 make_ns devdax 0
-# shellcheck disable=SC2154 # set by make_ns
-expect "the device of devdax is there" test -e "/sys/bus/dax/devices/$ns_chardev"
+expect "the dax device is there" compgen -G '/sys/bus/dax/devices/dax0.*' >/dev/null
+expect "dax_pmem has it" compgen -G '/sys/bus/nd/drivers/dax_pmem/dax0.*' >/dev/null
 make_ns raw 0
 check_disk
 make_ns fsdax e820

@@ -10,7 +10,7 @@
 mkfs_of()
 {
 	case $1 in
-	ext4) mkfs.ext4 -q -F "$2" ;;
+	ext4) mkfs.ext4 -q -F -b 4096 "$2" ;; # DAX wants blocks of a page
 	xfs) mkfs.xfs -q -f "$2" ;;
 	esac
 }
