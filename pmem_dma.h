@@ -38,6 +38,7 @@ enum pmem_dma_state {
  * @dev: device that does the DMA; memory is mapped for it
  * @nid: NUMA node of @dev
  * @refs: links to it; under pmem_dma_chans_lock()
+ * @stopped: already given back, before its provider left; under the same lock
  * @limits: what one descriptor can move
  * @ordered: descriptors complete in the order of submission, so that the
  *	interrupt of the last one stands for all
@@ -60,6 +61,7 @@ struct pmem_dma_chan {
 	struct device *dev;
 	int nid;
 	unsigned int refs;
+	bool stopped;
 	struct pmem_dma_limits limits;
 	bool ordered;
 	unsigned int state;

@@ -100,11 +100,10 @@ static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 	return ch;
 }
 
-/* One that is gone was given back by pmem_dma_chans_stop(). */
 static void pmem_dma_chan_release(struct pmem_dma_chan *ch)
 {
 	list_del(&ch->node);
-	if (READ_ONCE(ch->state) != PMEM_DMA_GONE)
+	if (!ch->stopped)
 		pmem_dma_health_exit(ch);
 	kfree(ch);
 }
@@ -231,6 +230,7 @@ void pmem_dma_chans_stop(struct device *dev)
 		if (!pmem_dma_chan_is_of(ch, dev))
 			continue;
 		pmem_dma_health_exit(ch);
+		ch->stopped = true;
 		n = pmem_dma_reap_disks(ch, 0);
 		if (n)
 			dev_warn(dev, "left %u requests undone, redone by CPU\n",
