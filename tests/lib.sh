@@ -91,31 +91,40 @@ region_of()
 # pfn0.0, btt0.0, dax0.0), and ns_disk (pmem0; nothing for devdax).
 make_ns()
 {
-	local mode=$1 region json
+	local mode=$1 region
 	region=$(region_of "$2")
 	shift 2
 
 	clear_region "$region"
-	json=$(ndctl create-namespace --force --mode="$mode" --region="$region" "$@")
-	ns_name=$(jq -r .dev <<<"$json")
-	ns_disk=$(jq -r '.blockdev // empty' <<<"$json")
+	created "$(ndctl create-namespace --force --mode="$mode" --region="$region" "$@")"
+}
+
+# reconfigure_ns MODE [ndctl's options]: make another mode out of ns_name.
+reconfigure_ns()
+{
+	local mode=$1
+	shift
+
+	created "$(ndctl create-namespace --force --reconfig="$ns_name" --mode="$mode" "$@")"
+}
+
+# Take over what ndctl says of a namespace.
+created()
+{
+	ns_name=$(jq -r .dev <<<"$1")
+	ns_disk=$(jq -r '.blockdev // empty' <<<"$1")
 	ns_dev=$(claim_of "$ns_name")
 	udevadm settle
-	mark "$mode namespace $ns_name on $region: ${ns_disk:-no disk}, bound as $ns_dev"
+	mark "$(jq -r '"\(.mode) \(.map // "")"' <<<"$1") namespace $ns_name: ${ns_disk:-no disk}, bound as $ns_dev"
 }
 
 # Print what stands before namespace $1 on the bus, or the namespace itself.
 claim_of()
 {
-	local dir
+	local holder
 
-	for dir in /sys/bus/nd/devices/{pfn,btt,dax}*; do
-		if [ "$(cat "$dir/namespace" 2>/dev/null)" = "$1" ]; then
-			printf '%s\n' "${dir##*/}"
-			return
-		fi
-	done
-	printf '%s\n' "$1"
+	read -r holder <"/sys/bus/nd/devices/$1/holder"
+	printf '%s\n' "${holder:-$1}"
 }
 
 # Labels are written anew, since the first boot of an NVDIMM finds none.
@@ -133,6 +142,10 @@ clear_region()
 }
 
 # --- Drivers ---------------------------------------------------------------
+
+# The stock driver goes first: it says what is right.
+# shellcheck disable=SC2034 # for the cases
+drivers=(nd_pmem pmem_cpu pmem_dma)
 
 # Print the driver of device $1 of the nd bus, or nothing.
 driver_of()

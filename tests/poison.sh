@@ -7,8 +7,6 @@
 shadow=/tmp/shadow
 kib=1024 mib=$((1 << 20))
 bus=/sys/kernel/debug/nvbus
-# shellcheck disable=SC2034 # for the cases; nd_pmem goes first
-drivers=(nd_pmem pmem_cpu pmem_dma)
 
 # --- The bus -----------------------------------------------------------------
 
