@@ -221,6 +221,7 @@ void pmem_dma_release(struct pmem_dma_dev *pd);
 int pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin);
 void pmem_dma_let_submitters_pass(struct pmem_dma_dev *pd);
 void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev);
+void pmem_dma_forget(struct pmem_dma_dev *pd, struct device *dev);
 void pmem_dma_log_queues(struct pmem_dma_dev *pd);
 
 /* pmem_dma_sysfs.c */

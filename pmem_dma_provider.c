@@ -100,6 +100,17 @@ unsigned int pmem_dma_count_inflight(struct pmem_dma_chan *ch)
 	return n;
 }
 
+static void pmem_dma_forget_all(struct device *dev)
+{
+	int idx = srcu_read_lock(&pmem_dma_disks_srcu);
+	struct pmem_dma_dev *pd;
+
+	list_for_each_entry_srcu(pd, &pmem_dma_disks, node,
+				 srcu_read_lock_held(&pmem_dma_disks_srcu))
+		pmem_dma_forget(pd, dev);
+	srcu_read_unlock(&pmem_dma_disks_srcu, idx);
+}
+
 /*
  * The provider is still there and works on; it leaves when we return.  What it
  * does not finish in time is taken from it: a channel without users is stopped.
@@ -114,8 +125,10 @@ static void pmem_dma_provider_leaves(struct device *dev)
 	pmem_dma_chans_lock();
 	ours = pmem_dma_chans_shun(dev);
 	pmem_dma_chans_unlock();
-	if (!ours)
+	if (!ours) {
+		pmem_dma_forget_all(dev);
 		return;
+	}
 
 	idx = srcu_read_lock(&pmem_dma_disks_srcu);
 	list_for_each_entry_srcu(pd, &pmem_dma_disks, node,

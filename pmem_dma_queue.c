@@ -59,10 +59,11 @@ static struct pmem_dma_map *pmem_dma_get_map(struct pmem_dma_dev *pd,
 	return map->valid ? map : NULL;
 }
 
-/* Of all devices, or of one. */
-static void pmem_dma_drop_maps(struct pmem_dma_dev *pd, struct device *dev)
+/* Of all devices, or of one.  True if there were any. */
+static bool pmem_dma_drop_maps(struct pmem_dma_dev *pd, struct device *dev)
 {
 	struct pmem_dma_map *map, *next;
+	bool any = false;
 
 	list_for_each_entry_safe(map, next, &pd->maps, node) {
 		if (dev && map->dev != dev)
@@ -72,7 +73,9 @@ static void pmem_dma_drop_maps(struct pmem_dma_dev *pd, struct device *dev)
 				       DMA_BIDIRECTIONAL, 0);
 		list_del(&map->node);
 		kfree(map);
+		any = true;
 	}
+	return any;
 }
 
 static void pmem_dma_add_link(struct pmem_dma_queue *q, int nid,
@@ -411,6 +414,25 @@ void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev)
 	kfree(channels);
 	dev_info(pd->pmem->dev, "%s leaves\n", dev_name(dev));
 	pmem_dma_log_queues(pd);
+}
+
+/**
+ * pmem_dma_forget() - a device leaves of which the disk uses no channel
+ * @pd: the disk
+ * @dev: the device
+ *
+ * It may have been of no use to this disk only: what is known about it must not
+ * be taken for knowledge about a device that comes in its place.
+ *
+ * Context: Process context.  May sleep.
+ */
+void pmem_dma_forget(struct pmem_dma_dev *pd, struct device *dev)
+{
+	pmem_dma_chans_lock();
+	/* Its channels were counted all the same: have the next rescan link anew. */
+	if (pmem_dma_drop_maps(pd, dev))
+		pd->nr_channels = 0;
+	pmem_dma_chans_unlock();
 }
 
 /**
