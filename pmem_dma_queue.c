@@ -6,7 +6,9 @@
  * node; where it has none, those of the nearest node that has some.
  */
 #include <linux/dma-mapping.h>
+#include <linux/iommu.h>
 #include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/nodemask.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
@@ -31,6 +33,31 @@ static unsigned int pmem_dma_node_cpus(int nid)
 	return n;
 }
 
+#ifdef CONFIG_IOMMU_API
+static bool pmem_dma_translated(struct device *dev)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
+
+	return domain && iommu_is_dma_domain(domain);
+}
+#else
+static bool pmem_dma_translated(struct device *dev)
+{
+	return false;
+}
+#endif
+
+/*
+ * An IOMMU puts the range where the device reaches it.  Without one this has to
+ * be asked before: a mapping that fails for it is a kernel warning.
+ */
+static bool pmem_dma_reaches(struct device *dev, phys_addr_t start, u64 size)
+{
+	return pmem_dma_translated(dev) ||
+		start + size - 1 <= min_not_zero(dma_get_mask(dev),
+						 dev->bus_dma_limit);
+}
+
 /*
  * A failure is remembered as well: the other channels of the device need not
  * try, and the log has one line about it.
@@ -49,9 +76,11 @@ static struct pmem_dma_map *pmem_dma_get_map(struct pmem_dma_dev *pd,
 	if (!map)
 		return NULL;
 	map->dev = dev;
-	map->addr = dma_map_phys(dev, pmem->phys_addr, pmem->size,
-				 DMA_BIDIRECTIONAL, 0);
-	map->valid = !dma_mapping_error(dev, map->addr);
+	if (pmem_dma_reaches(dev, pmem->phys_addr, pmem->size)) {
+		map->addr = dma_map_phys(dev, pmem->phys_addr, pmem->size,
+					 DMA_BIDIRECTIONAL, 0);
+		map->valid = !dma_mapping_error(dev, map->addr);
+	}
 	if (!map->valid)
 		dev_info(pmem->dev, "%s cannot address the pmem range, not used\n",
 			 dev_name(dev));

@@ -14,11 +14,11 @@ never='dev|uevent|diskseq|stat|inflight'
 of_requests='queue/(async_depth|io_poll_delay|io_timeout|iostats|max_hw_sectors_kb'
 of_requests+='|max_sectors_kb|max_segment_size|nr_requests|rq_affinity|scheduler|wbt_lat_usec)'
 
-# Print "attribute:value" lines, but not of the attributes named.
+# Print "attribute:value" lines, but not of the attributes named. Some cannot be read.
 attributes()
 {
 	cd "/sys/block/$ns_disk"
-	grep -rs '' --exclude-dir={power,trace,integrity,mq,dma} . |
+	{ grep -rs '' --exclude-dir={power,trace,integrity,mq,dma} . || true; } |
 		sed 's#^\./##' | grep -vE "^($1):" | sort
 	cd /
 }
