@@ -83,7 +83,7 @@ struct pmem_dma_chan {
 
 /**
  * struct pmem_dma_link - a channel as one disk uses it
- * @ch: the channel
+ * @ch: the channel, or NULL after its provider has left
  * @base: DMA address of the disk's mapped range for @ch->dev
  */
 struct pmem_dma_link {
@@ -153,7 +153,7 @@ struct pmem_dma_stats {
  *
  * The links and what they need (@nr_links, @released, @maps) change under
  * pmem_dma_chans_lock(), links in use only while the queue is frozen and
- * quiesced.
+ * quiesced; quiesced is enough to make holes of those that no request uses.
  */
 struct pmem_dma_dev {
 	struct list_head node;
@@ -184,6 +184,7 @@ unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd,
 			       struct pmem_dma_chan *ch);
 unsigned int pmem_dma_reap(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
 			   dma_cookie_t before);
+bool pmem_dma_busy_with(struct pmem_dma_dev *pd, struct device *dev);
 
 /* pmem_dma_chan.c */
 void pmem_dma_chans_lock(void);
@@ -192,6 +193,8 @@ unsigned int pmem_dma_chans_acquire(int nid, unsigned int want);
 struct pmem_dma_chan *pmem_dma_chan_get(int nid, unsigned int index);
 void pmem_dma_chan_put(struct pmem_dma_chan *ch);
 void pmem_dma_chans_trim(void);
+bool pmem_dma_chan_is_of(const struct pmem_dma_chan *ch,
+			 const struct device *dev);
 bool pmem_dma_chans_drained(struct device *dev);
 void pmem_dma_chans_stop(struct device *dev);
 bool pmem_dma_chans_shun(struct device *dev);
@@ -217,7 +220,7 @@ unsigned int pmem_dma_count_inflight(struct pmem_dma_chan *ch);
 int pmem_dma_make_queues(struct pmem_dma_dev *pd, unsigned int q_per_node);
 void pmem_dma_free_queues(struct pmem_dma_dev *pd);
 void pmem_dma_map_queues(struct blk_mq_tag_set *set);
-void pmem_dma_release(struct pmem_dma_dev *pd);
+int pmem_dma_release(struct pmem_dma_dev *pd);
 int pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin);
 void pmem_dma_let_submitters_pass(struct pmem_dma_dev *pd);
 void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev);

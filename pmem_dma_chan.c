@@ -186,8 +186,16 @@ void pmem_dma_chans_trim(void)
 			pmem_dma_chan_release(ch);
 }
 
-static bool pmem_dma_chan_is_of(const struct pmem_dma_chan *ch,
-				const struct device *dev)
+/**
+ * pmem_dma_chan_is_of() - does a channel belong to a device?
+ * @ch: the channel
+ * @dev: the device that is bound to the provider, or does the DMA
+ *
+ * Context: Any.
+ * Return: true if so.
+ */
+bool pmem_dma_chan_is_of(const struct pmem_dma_chan *ch,
+			 const struct device *dev)
 {
 	return ch->dev == dev || ch->chan->device->dev == dev;
 }

@@ -24,12 +24,23 @@
 /* A device is bound before its channels are registered, and rarely comes alone. */
 #define PMEM_DMA_RESCAN_DELAY	(HZ / 2)
 
+/* After requests in flight were in the way: each try holds up new ones. */
+#define PMEM_DMA_RESCAN_AGAIN	(20 * HZ)
+
 /* How long a leaving provider may take to finish what it has. */
 #define PMEM_DMA_LEAVE_PATIENCE	(2 * HZ)
 
 static LIST_HEAD(pmem_dma_disks);
 static DEFINE_SPINLOCK(pmem_dma_disks_lock);	/* additions and removals */
 DEFINE_STATIC_SRCU(pmem_dma_disks_srcu);
+
+static void pmem_dma_rescan_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(pmem_dma_rescan_dwork, pmem_dma_rescan_work);
+
+static void pmem_dma_rescan_soon(unsigned long delay)
+{
+	mod_delayed_work(system_unbound_wq, &pmem_dma_rescan_dwork, delay);
+}
 
 /**
  * pmem_dma_add_disk() - let a disk take part in what happens to providers
@@ -142,20 +153,23 @@ static void pmem_dma_provider_leaves(struct device *dev)
 				 srcu_read_lock_held(&pmem_dma_disks_srcu))
 		pmem_dma_leave(pd, dev);
 	srcu_read_unlock(&pmem_dma_disks_srcu, idx);
+	/* Queues that lost their channels may share those of another node. */
+	pmem_dma_rescan_soon(PMEM_DMA_RESCAN_DELAY);
 }
 
 static void pmem_dma_rescan_work(struct work_struct *work)
 {
 	int idx = srcu_read_lock(&pmem_dma_disks_srcu);
 	struct pmem_dma_dev *pd;
+	bool again = false;
 
 	list_for_each_entry_srcu(pd, &pmem_dma_disks, node,
 				 srcu_read_lock_held(&pmem_dma_disks_srcu))
-		pmem_dma_rescan(pd, false);
+		again |= pmem_dma_rescan(pd, false) != 0;
 	srcu_read_unlock(&pmem_dma_disks_srcu, idx);
+	if (again)
+		pmem_dma_rescan_soon(PMEM_DMA_RESCAN_AGAIN);
 }
-
-static DECLARE_DELAYED_WORK(pmem_dma_rescan_dwork, pmem_dma_rescan_work);
 
 static int pmem_dma_bus_event(struct notifier_block *nb, unsigned long event,
 			      void *data)
@@ -171,9 +185,7 @@ static int pmem_dma_bus_event(struct notifier_block *nb, unsigned long event,
 		break;
 	case BUS_NOTIFY_BOUND_DRIVER:
 		if (!list_empty(&pmem_dma_disks))
-			mod_delayed_work(system_unbound_wq,
-					 &pmem_dma_rescan_dwork,
-					 PMEM_DMA_RESCAN_DELAY);
+			pmem_dma_rescan_soon(PMEM_DMA_RESCAN_DELAY);
 		break;
 	}
 	return NOTIFY_OK;

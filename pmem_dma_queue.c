@@ -5,16 +5,23 @@
  * Every node with CPUs has queues of its own, and they use the channels of that
  * node; where it has none, those of the nearest node that has some.
  */
+#include <linux/blk-mq.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/nodemask.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 
 #include "pmem.h"
 #include "pmem_dma.h"
+
+/* How long requests in flight may keep the links from being changed. */
+#define PMEM_DMA_STOP_PATIENCE	(2 * HZ)
 
 /* The whole range of a disk, mapped for one DMA device. */
 struct pmem_dma_map {
@@ -146,8 +153,12 @@ static int pmem_dma_link_queue(struct pmem_dma_queue *q, unsigned int k,
 
 static void pmem_dma_unlink_queue(struct pmem_dma_queue *q)
 {
-	while (q->nr_links)
-		pmem_dma_chan_put(q->links[--q->nr_links].ch);
+	while (q->nr_links) {
+		struct pmem_dma_link *link = &q->links[--q->nr_links];
+
+		if (link->ch)
+			pmem_dma_chan_put(link->ch);
+	}
 	kfree(q->links);
 	q->links = NULL;
 	q->unissued = 0;
@@ -319,23 +330,29 @@ void pmem_dma_free_queues(struct pmem_dma_dev *pd)
 
 /*
  * Nothing in flight, and no queue_rq() that still looks at the links after its
- * request was done.
+ * request was done.  A request on an engine that hangs may stay for ever, and it
+ * is over only when its provider leaves, which needs the lock that we hold: so
+ * there is an end to waiting.  False then.
  */
-static unsigned int pmem_dma_stop(struct pmem_dma_dev *pd)
+static bool pmem_dma_stop(struct pmem_dma_dev *pd)
 {
 	struct request_queue *rq_queue = pd->disk->queue;
-	unsigned int memflags = blk_mq_freeze_queue(rq_queue);
 
+	blk_freeze_queue_start(rq_queue);
+	if (blk_mq_freeze_queue_wait_timeout(rq_queue, PMEM_DMA_STOP_PATIENCE) <= 0) {
+		blk_mq_unfreeze_queue(rq_queue, 0);
+		return false;
+	}
 	blk_mq_quiesce_queue(rq_queue);
-	return memflags;
+	return true;
 }
 
-static void pmem_dma_go_on(struct pmem_dma_dev *pd, unsigned int memflags)
+static void pmem_dma_go_on(struct pmem_dma_dev *pd)
 {
 	struct request_queue *rq_queue = pd->disk->queue;
 
 	blk_mq_unquiesce_queue(rq_queue);
-	blk_mq_unfreeze_queue(rq_queue, memflags);
+	blk_mq_unfreeze_queue(rq_queue, 0);
 }
 
 /**
@@ -343,20 +360,24 @@ static void pmem_dma_go_on(struct pmem_dma_dev *pd, unsigned int memflags)
  * @pd: the disk; the CPU copies until pmem_dma_rescan() by an administrator
  *
  * Context: Process context.  Sleeps until requests in flight are done.
+ * Return: 0, or -EBUSY if they are not done within seconds; then nothing changed.
  */
-void pmem_dma_release(struct pmem_dma_dev *pd)
+int pmem_dma_release(struct pmem_dma_dev *pd)
 {
-	unsigned int memflags;
+	int rc = -EBUSY;
 
 	pmem_dma_chans_lock();
-	pd->released = true;
-	memflags = pmem_dma_stop(pd);
-	pmem_dma_drop_maps(pd, NULL);
-	pmem_dma_unlink(pd);
-	pd->nr_channels = 0;
-	pmem_dma_go_on(pd, memflags);
-	pmem_dma_chans_trim();
+	if (pmem_dma_stop(pd)) {
+		pd->released = true;
+		pmem_dma_drop_maps(pd, NULL);
+		pmem_dma_unlink(pd);
+		pd->nr_channels = 0;
+		pmem_dma_go_on(pd);
+		pmem_dma_chans_trim();
+		rc = 0;
+	}
 	pmem_dma_chans_unlock();
+	return rc;
 }
 
 static unsigned int pmem_dma_sum_channels(const unsigned int *channels)
@@ -369,6 +390,22 @@ static unsigned int pmem_dma_sum_channels(const unsigned int *channels)
 	return sum;
 }
 
+/* Frozen I/O must not be what an allocation waits for. */
+static int pmem_dma_relink_stopped(struct pmem_dma_dev *pd,
+				   const unsigned int *channels)
+{
+	unsigned int noio;
+
+	if (!pmem_dma_stop(pd))
+		return -EBUSY;
+	noio = memalloc_noio_save();
+	pmem_dma_relink(pd, channels);
+	memalloc_noio_restore(noio);
+	pmem_dma_go_on(pd);
+	pmem_dma_log_queues(pd);
+	return 0;
+}
+
 /**
  * pmem_dma_rescan() - use the channels that are there now
  * @pd: the disk
@@ -378,11 +415,13 @@ static unsigned int pmem_dma_sum_channels(const unsigned int *channels)
  *
  * Context: Process context.  Sleeps until requests in flight are done, if there
  * are channels that the disk does not use yet.
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM, or -EBUSY if requests are not done within seconds; then
+ *	nothing changed.
  */
 int pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin)
 {
-	unsigned int *channels, memflags;
+	unsigned int *channels;
+	int rc = 0;
 
 	channels = kcalloc(nr_node_ids, sizeof(*channels), GFP_KERNEL);
 	if (!channels)
@@ -392,17 +431,13 @@ int pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin)
 		pd->released = false;
 	if (!pd->released) {
 		pmem_dma_acquire(channels);
-		if (pmem_dma_sum_channels(channels) > pd->nr_channels) {
-			memflags = pmem_dma_stop(pd);
-			pmem_dma_relink(pd, channels);
-			pmem_dma_go_on(pd, memflags);
-			pmem_dma_log_queues(pd);
-		}
+		if (pmem_dma_sum_channels(channels) > pd->nr_channels)
+			rc = pmem_dma_relink_stopped(pd, channels);
 		pmem_dma_chans_trim();
 	}
 	pmem_dma_chans_unlock();
 	kfree(channels);
-	return 0;
+	return rc;
 }
 
 /**
@@ -419,28 +454,51 @@ void pmem_dma_let_submitters_pass(struct pmem_dma_dev *pd)
 	blk_mq_unquiesce_queue(pd->disk->queue);
 }
 
+/* Links to channels of a device become holes, which a later relink fills. */
+static void pmem_dma_cut_links(struct pmem_dma_dev *pd, struct device *dev)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < pd->nr_queues; i++) {
+		struct pmem_dma_queue *q = pd->queues[i];
+
+		for (k = 0; k < q->nr_links; k++) {
+			struct pmem_dma_chan *ch = q->links[k].ch;
+
+			if (!ch || !pmem_dma_chan_is_of(ch, dev))
+				continue;
+			WRITE_ONCE(q->links[k].ch, NULL);
+			pmem_dma_chan_put(ch);
+			pd->nr_links--;
+		}
+	}
+}
+
 /**
  * pmem_dma_leave() - let go of the channels of a device
  * @pd: the disk
- * @dev: the device; pmem_dma_chans_shun() was called for it
+ * @dev: the device; pmem_dma_chans_shun() and pmem_dma_chans_stop() were called for
+ *	it, so that its requests are with the CPU or done
  *
- * Context: Process context.  Sleeps until requests in flight are done.
+ * Requests on other devices are not waited for: one of those may hang, too.
+ *
+ * Context: Process context.  Sleeps until the CPU has redone what the device left.
  */
 void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev)
 {
-	unsigned int *channels, memflags;
-
-	channels = kcalloc(nr_node_ids, sizeof(*channels),
-			   GFP_KERNEL | __GFP_NOFAIL);
 	pmem_dma_chans_lock();
-	pmem_dma_acquire(channels);
-	memflags = pmem_dma_stop(pd);
+	/* Their memory is still mapped for the device. */
+	while (pmem_dma_busy_with(pd, dev))
+		msleep(20);
+	blk_mq_quiesce_queue(pd->disk->queue);
+	pmem_dma_cut_links(pd, dev);
+	blk_mq_unquiesce_queue(pd->disk->queue);
 	pmem_dma_drop_maps(pd, dev);
-	pmem_dma_relink(pd, channels);
-	pmem_dma_go_on(pd, memflags);
+	/* Have the next rescan link anew, for queues that lost all they had. */
+	pd->nr_channels = 0;
+	synchronize_rcu();	/* pmem_dma_timeout() */
 	pmem_dma_chans_trim();
 	pmem_dma_chans_unlock();
-	kfree(channels);
 	dev_info(pd->pmem->dev, "%s leaves\n", dev_name(dev));
 	pmem_dma_log_queues(pd);
 }

@@ -410,8 +410,12 @@ static void pmem_dma_issue(struct pmem_dma_queue *q)
 	if (!READ_ONCE(q->unissued))
 		return;
 	links = xchg(&q->unissued, 0);
-	for_each_set_bit(i, &links, BITS_PER_LONG)
-		dma_async_issue_pending(q->links[i].ch->chan);
+	for_each_set_bit(i, &links, BITS_PER_LONG) {
+		struct pmem_dma_chan *ch = READ_ONCE(q->links[i].ch);
+
+		if (likely(ch))
+			dma_async_issue_pending(ch->chan);
+	}
 }
 
 /* -------------------------------------------------------------------- plan */
@@ -426,7 +430,7 @@ static struct pmem_dma_link *pmem_dma_pick_link(struct pmem_dma_queue *q)
 		struct pmem_dma_link *link =
 			&q->links[(start + i) % q->nr_links];
 
-		if (pmem_dma_chan_usable(link->ch))
+		if (link->ch && pmem_dma_chan_usable(link->ch))
 			return link;
 	}
 	return NULL;
@@ -556,32 +560,43 @@ static int pmem_dma_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 }
 
 /*
+ * A long queue is no reason to suspect a channel that works it off; to be overdue
+ * several times is.
+ */
+static bool pmem_dma_overdue(struct pmem_dma_cmd *cmd, struct pmem_dma_chan *ch,
+			     unsigned int timeout)
+{
+	return ++cmd->overdue >= PMEM_DMA_MAX_OVERDUE ||
+		time_after_eq(jiffies, READ_ONCE(ch->last_done) + timeout);
+}
+
+/*
  * No descriptor can be taken back: the engine may still write into the memory
  * of this request, so it must not complete here.  It completes when its
  * callbacks come, or when pmem_dma_recover() knows that they never will.
- *
- * A long queue is no reason to suspect a channel that works it off; to be
- * overdue several times is.
  */
 static enum blk_eh_timer_return pmem_dma_timeout(struct request *rq)
 {
 	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
 	struct pmem_dma_link *link = READ_ONCE(cmd->link);
 	struct pmem_dma_dev *pd = rq->q->queuedata;
+	struct pmem_dma_chan *ch;
 
 	/* With the CPU, in a flush, or about to be finished. */
 	if (!link || !atomic_read(&cmd->pending))
 		return BLK_EH_RESET_TIMER;
 
-	if (++cmd->overdue < PMEM_DMA_MAX_OVERDUE &&
-	    time_before(jiffies, READ_ONCE(link->ch->last_done) + rq->timeout))
-		return BLK_EH_RESET_TIMER;
-
-	trace_timeout(rq, link->ch);
-	this_cpu_inc(pd->stats->timeouts);
-	if (pmem_dma_chan_late(link->ch))
-		dev_warn(pd->pmem->dev, "%s is late, copying by CPU until it answers\n",
-			 dma_chan_name(link->ch->chan));
+	/* The provider may be leaving, pmem_dma_leave() waits for us. */
+	rcu_read_lock();
+	ch = READ_ONCE(link->ch);
+	if (ch && pmem_dma_overdue(cmd, ch, rq->timeout)) {
+		trace_timeout(rq, ch);
+		this_cpu_inc(pd->stats->timeouts);
+		if (pmem_dma_chan_late(ch))
+			dev_warn(pd->pmem->dev, "%s is late, copying by CPU until it answers\n",
+				 dma_chan_name(ch->chan));
+	}
+	rcu_read_unlock();
 	return BLK_EH_RESET_TIMER;
 }
 
@@ -663,6 +678,41 @@ unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch
 
 	blk_mq_tagset_busy_iter(&pd->set, pmem_dma_search_rq, &search);
 	return search.found;
+}
+
+/* What pmem_dma_busy_with() looks for. */
+struct pmem_dma_busy {
+	struct device *dev;
+	bool found;
+};
+
+static bool pmem_dma_busy_rq(struct request *rq, void *data)
+{
+	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	struct pmem_dma_link *link = READ_ONCE(cmd->link);
+	struct pmem_dma_busy *busy = data;
+
+	if (link && link->ch && pmem_dma_chan_is_of(link->ch, busy->dev))
+		busy->found = true;
+	return !busy->found;
+}
+
+/**
+ * pmem_dma_busy_with() - has a disk any request that went to a device?
+ * @pd: the disk
+ * @dev: the device
+ *
+ * Other than for pmem_dma_inflight(), requests count until they have ended.
+ *
+ * Context: Process context, under pmem_dma_chans_lock().
+ * Return: true if so.
+ */
+bool pmem_dma_busy_with(struct pmem_dma_dev *pd, struct device *dev)
+{
+	struct pmem_dma_busy busy = { .dev = dev };
+
+	blk_mq_tagset_busy_iter(&pd->set, pmem_dma_busy_rq, &busy);
+	return busy.found;
 }
 
 const struct blk_mq_ops pmem_dma_mq_ops = {

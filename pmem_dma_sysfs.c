@@ -50,6 +50,8 @@ static ssize_t channels_show(struct device *dev, struct device_attribute *attr,
 		for (k = 0; k < q->nr_links; k++) {
 			struct pmem_dma_chan *ch = q->links[k].ch;
 
+			if (!ch)
+				continue;
 			len += sysfs_emit_at(buf, len, "%u %d %s %d %s %u\n", i,
 					     q->nid, dma_chan_name(ch->chan),
 					     ch->nid, pmem_dma_state_name(ch),
@@ -183,10 +185,9 @@ static ssize_t release_store(struct device *dev, struct device_attribute *attr,
 {
 	int rc = pmem_dma_check_one(buf);
 
-	if (rc)
-		return rc;
-	pmem_dma_release(dev_to_pd(dev));
-	return len;
+	if (!rc)
+		rc = pmem_dma_release(dev_to_pd(dev));
+	return rc ? rc : len;
 }
 static DEVICE_ATTR_WO(release);
 

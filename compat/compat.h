@@ -150,24 +150,14 @@ static inline int compat_blk_mq_alloc_tag_set(struct blk_mq_tag_set *set)
 
 #ifndef HAVE_FREEZE_MEMFLAGS
 #include <linux/blk-mq.h>
-#include <linux/sched/mm.h>
 
-static inline unsigned int compat_blk_mq_freeze_queue(struct request_queue *q)
-{
-	unsigned int memflags = memalloc_noio_save();
-
-	blk_mq_freeze_queue(q);
-	return memflags;
-}
-
+/* The drivers begin a freeze in a way that gives no flags, so these are 0. */
 static inline void compat_blk_mq_unfreeze_queue(struct request_queue *q,
 						unsigned int memflags)
 {
 	blk_mq_unfreeze_queue(q);
-	memalloc_noio_restore(memflags);
 }
 
-#define blk_mq_freeze_queue(q)		compat_blk_mq_freeze_queue(q)
 #define blk_mq_unfreeze_queue(q, flags)	compat_blk_mq_unfreeze_queue(q, flags)
 #endif /* !HAVE_FREEZE_MEMFLAGS */
 

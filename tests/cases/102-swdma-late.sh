@@ -134,8 +134,7 @@ stalled()
 {
 	knobs stall=1
 	start_requests
-	# By then each has a request.
-	wait_for 20 none_healthy
+	wait_for 20 rose timeouts
 	sleep 3
 	none_ends
 	refuse "something was redone" any_rose redone

@@ -39,20 +39,29 @@ leave_in_use()
 	mark "unbound and bound in use, mode $mode ${*:+with }$*"
 }
 
-# One that does nothing any more leaves. The other works, since a disk lets go of
-# channels when nothing is in flight.
+# Both do nothing any more; one after the other they leave. Nobody waits for requests
+# that are with the other one: neither the unbinding, nor the giving back of channels,
+# which is refused.
 leave_hung()
 {
 	count_from_here
-	chan_knobs 0 stall=1
-	wait_for 20 any_rose timeouts
+	knobs stall=1
+	wait_for 20 none_healthy
+	if timeout 20 bash -c "echo 1 2>/dev/null >/sys/block/$raw/dma/release"; then
+		fail "channels with requests that hang were given back"
+	fi
 	device_leaves swdma.0
 	expect "what it owed was redone" any_rose redone
-	uses_dma
-	echo swdma.0 >"$swdma_driver/bind"
-	wait_for 20 state_is healthy
+	touch_disks
+	device_leaves swdma.1
 	goes_on
-	mark "one that hung was unbound"
+	by_cpu
+	knobs_clear
+	provider_comes
+	wait_for 20 channels_are 4
+	wait_for 20 state_is healthy
+	uses_dma
+	mark "two that hung were unbound"
 }
 
 # The range of the disks is beyond what the engine can address: one line for each
