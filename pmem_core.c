@@ -508,10 +508,17 @@ static int pmem_identify(struct pmem_device *pmem)
 				   nd_info_block_reserve());
 	if (rc)
 		return rc;
-	if (is_nd_pfn(pmem->dev))
+	/*
+	 * An error may have left access disabled.  What is enabled is undone
+	 * with the failed probe.
+	 */
+	if (is_nd_pfn(pmem->dev)) {
 		rc = pmem_read_info_block(pmem);
+		if (rc)
+			return rc;
+	}
 	devm_namespace_disable(pmem->dev, pmem->ndns);
-	return rc;
+	return 0;
 }
 
 static int pmem_map(struct pmem_device *pmem)
