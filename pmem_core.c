@@ -529,10 +529,8 @@ static int pmem_map(struct pmem_device *pmem)
 
 	if (!devm_request_mem_region(dev, nsio->res.start,
 				     resource_size(&nsio->res),
-				     dev_name(&pmem->ndns->dev))) {
-		dev_warn(dev, "could not reserve region %pR\n", &nsio->res);
+				     dev_name(&pmem->ndns->dev)))
 		return -EBUSY;
-	}
 
 	if (is_nd_pfn(dev) || pmem_should_map_pages(dev)) {
 		if (!is_nd_pfn(dev)) {
@@ -706,7 +704,7 @@ static int pmem_probe(struct device *dev)
 	}
 	rc = pmem_attach_disk(pmem, drv->groups);
 	if (rc)
-		dev_err(dev, "%s: no disk: error %d\n", pmem->fe->name, rc);
+		dev_err(dev, "no disk: %pe\n", ERR_PTR(rc));
 	return rc;
 }
 
