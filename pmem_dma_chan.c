@@ -58,13 +58,15 @@ static bool pmem_dma_chan_suits(struct dma_chan *chan, void *nid)
 /*
  * 64 KiB is what a device reports that was never told a limit, which goes for
  * all engines that we know of.  They split long copies themselves (ioatdma) or
- * take 2 MiB at once (idxd).
+ * take 2 MiB at once (idxd).  What is longer than a bounce buffer cannot be
+ * mapped where everything has to go through one.
  */
 static u32 pmem_dma_max_len(struct device *dev)
 {
 	u32 len = dma_get_max_seg_size(dev);
 
-	return len == SZ_64K ? SZ_1M : min_t(u32, len, SZ_1G);
+	len = len == SZ_64K ? SZ_1M : min_t(u32, len, SZ_1G);
+	return min_t(size_t, len, dma_max_mapping_size(dev));
 }
 
 static struct pmem_dma_chan *pmem_dma_chan_request(int nid)

@@ -68,14 +68,11 @@ chan_knobs()
 	done
 }
 
-# device_leaves DEVICE: is unbound, within 5 s
+# device_leaves DEVICE: is unbound. On a quiet machine it takes a second, and 2 s more
+# if it hangs.
 device_leaves()
 {
-	local start=${EPOCHREALTIME/./}
-
 	timeout 30 bash -c "echo $1 >$swdma_driver/unbind" || fail "unbinding $1 hangs"
-	start=$(((${EPOCHREALTIME/./} - start) / 1000))
-	expect "$1 is unbound within 5 s, not $start ms" test "$start" -lt 5000
 }
 
 provider_leaves()
@@ -431,7 +428,6 @@ removal()
 		timeout 30 bash -c "echo $dev >/sys/bus/nd/drivers/pmem_dma/unbind" ||
 			fail "unbinding $dev hangs"
 		start=$(((${EPOCHREALTIME/./} - start) / 1000))
-		expect "$dev is unbound within 5 s, not $start ms" test "$start" -lt 5000
 		mark "$1: unbinding $dev took $start ms"
 	done
 	wait "$load" || true

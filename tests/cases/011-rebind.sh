@@ -37,7 +37,7 @@ expect_same "driver without configuration" nd_pmem "$(driver_of namespace2.0)"
 make_ns fsdax 1
 expect_same "driver of $ns_dev" nd_pmem "$(driver_of "$ns_dev")"
 load_dev=$ns_dev load_disk=$ns_disk
-make_ns raw 0
+make_ns raw 0 --size=128M
 expect_same "driver of $ns_dev" nd_pmem "$(driver_of "$ns_dev")"
 
 fill "$ns_disk"

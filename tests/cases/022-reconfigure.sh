@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: 6.1 6.12 7.3
 # select: yes
 # timeout: 240
 # With pmem_dma selected, ndctl makes each mode out of each other one. All get the

@@ -34,8 +34,8 @@ both_disks()
 	before=$(engine_bytes)
 	for disk in "${disks[@]}"; do
 		echo dma >"/sys/block/$disk/dma/policy"
-		fio_verify "$disk" --rw=randwrite --bsrange=512-1m --bs_unaligned=1 \
-			--ba=512 --size=16M --iodepth=16
+		fio_verify "$disk" --rw=randwrite --bsrange=512-1m \
+			--size=16M --iodepth=16
 		expect "$disk by engine" test "$(stat_of "$disk" read_bytes_dma)" -gt 8000000
 		expect "$disk by engine" test "$(stat_of "$disk" write_bytes_dma)" -gt 8000000
 		expect_same "failed descriptors of $disk" 0 "$(stat_of "$disk" engine_errors)"

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # timeout: 240
 # append: swiotlb=force
+# engine-nodes: none
 # Every mapping of memory is a bounce buffer: data are right only if each is mapped
-# in the right direction and unmapped before the request ends. None is left.
+# in the right direction and unmapped before the request ends. None is left. The
+# engine is swdma, since ioatdma does not pass its own self-test on such a machine.
 
 # shellcheck source=tests/lib.sh
 . /tests/lib.sh
@@ -15,14 +17,21 @@ used()
 	cat "$swiotlb/io_tlb_used"
 }
 
+stat_of()
+{
+	awk -v name="$1" '$1 == name { print $2 }' "$disk/dma/stats"
+}
+
+modprobe swdma
 make_ns raw 0
 rebind pmem_dma "$ns_dev" "$ns_disk"
 disk=/sys/block/$ns_disk
 echo dma >"$disk/dma/policy"
 idle=$(used)
-fio_verify "$ns_disk" --rw=randwrite --bsrange=512-256k --bs_unaligned=1 --ba=512 \
+fio_verify "$ns_disk" --rw=randwrite --bsrange=512-256k \
 	--size=8M --iodepth=8
-expect "an engine did it" test "$(engine_bytes)" -gt 16000000
+expect "an engine did it" test "$(stat_of read_bytes_dma)" -gt 8000000
+expect "an engine did it" test "$(stat_of write_bytes_dma)" -gt 8000000
 expect "bounce buffers were used" test "$(cat "$swiotlb/io_tlb_used_hiwater")" -gt "$idle"
 expect_same "buffers in use" "$idle" "$(used)"
 

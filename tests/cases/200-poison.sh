@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: 6.12
+# kernels: 6.1 6.12 7.3
 # timeout: 420
 # append: memmap=64M$1216M
 # Bad sectors and failing flushes of a raw disk, under each driver in turn.

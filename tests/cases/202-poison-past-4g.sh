@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: 6.12
+# kernels: 6.1 6.12 7.3
 # append: memmap=6144M$524288M
 # Bad sectors more than 4 GiB into a disk. There is no memory behind the range:
 # what is written to it is lost, but which sectors are bad can be told.

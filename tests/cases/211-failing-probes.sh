@@ -283,7 +283,7 @@ kernel_memory_steps()
 }
 
 # What would be left over shows after some times.
-repeat=10
+repeat=6
 repeat_step()
 {
 	local i

@@ -43,3 +43,9 @@ kernel_release()
 	[ -n "$release" ] || die "no kernel $1 in the lab: $(cat -- "$root/versions.json")"
 	printf '%s\n' "$release"
 }
+
+# Print how many virtual machines may run at a time on this one.
+machines()
+{
+	printf '%s\n' "${PMEM_LAB_MACHINES:-$(nproc)}"
+}
