@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: all help modules objects modules_install clean lab lab-shell demo check \
-	lint
+	check-debug lint
 
 all: modules
 
@@ -19,12 +19,14 @@ help:
 	@echo 'Try and test, in virtual machines with an emulated DMA engine (as root):'
 	@echo '  demo             compare pmem_dma with the stock driver, print a table'
 	@echo '  check            run all tests (CASE=glob for some of them)'
+	@echo '  check-debug      run them on a kernel that looks for bugs (made once, 15 minutes)'
 	@echo '  lint             run the static checkers'
 	@echo '  lab              make or update the Debian root that these need'
 	@echo '  lab-shell        boot the test machine and give a shell in it'
 	@echo
 	@echo 'Which kernel (default: the running one, else the newest with headers here):'
 	@echo '  KVER=6.12        the newest release of a series, from the lab if not here'
+	@echo '  KVER=debug       the kernel of check-debug'
 	@echo '  KVER=RELEASE     a release, as in /lib/modules'
 	@echo '  KDIR=DIR         a kernel build directory'
 	@echo
@@ -89,6 +91,9 @@ demo:
 
 check:
 	tests/run
+
+check-debug:
+	tests/run --kver debug
 
 lint:
 	tests/lint

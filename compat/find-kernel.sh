@@ -6,7 +6,8 @@
 # standard error what was chosen and why.
 #
 # KDIR is a build directory. KVER is a release (6.12.118+deb13-amd64), or a series
-# (6.12), which stands for its newest release here, or else in the lab. Without
+# (6.12), which stands for its newest release here, or else in the lab, or "debug",
+# the lab's debug kernel, which nothing else stands for. Without
 # either: the running kernel if its headers are here, else the newest kernel
 # that has headers, else the lab's 6.12.
 set -euo pipefail
@@ -52,9 +53,9 @@ pick()
 	local want=${1//./\\.}
 
 	case $1 in
-	'') tail -n 1 ;;
+	'') grep -v -- -debug- | tail -n 1 ;;
 	*[!0-9.]* | *.*.*) grep -x -- "$want" ;;
-	*) grep -- "^${want}[.+-]" | tail -n 1 ;;
+	*) grep -- "^${want}[.+-]" | grep -v -- -debug- | tail -n 1 ;;
 	esac
 }
 
@@ -91,6 +92,9 @@ if [ -n "$kdir" ]; then
 	chosen "$(realpath -- "$kdir")" "$release" host "KDIR=$kdir"
 fi
 
+if [ "$kver" = debug ]; then
+	kver=$("$tree/tests/lab/debug-kernel")
+fi
 if [ -n "$kver" ]; then
 	if release=$(kernels_in '' | pick "$kver"); then
 		chosen "/lib/modules/$release/build" "$release" host \

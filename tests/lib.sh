@@ -54,10 +54,19 @@ refuse()
 	fi
 }
 
+# How much slower than usual this kernel is; limits of time grow with it.
+slow=${LAB_SLOW:-1}
+
+# within SECONDS COMMAND...: a program that has to end in time
+within()
+{
+	timeout $(($1 * slow)) "${@:2}"
+}
+
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for()
 {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 * slow))
 	shift
 
 	until "$@"; do
@@ -194,7 +203,7 @@ engine()
 	exec {fd}<>"$engine_port"
 	while read -r -t 0.05 -u "$fd" reply; do :; done
 	printf '%s\n' "$*" >&"$fd"
-	read -r -t 10 -u "$fd" reply || fail "the engine does not answer: $*"
+	read -r -t $((10 * slow)) -u "$fd" reply || fail "the engine does not answer: $*"
 	exec {fd}>&-
 	[[ $reply == *'"ok":true'* ]] || fail "engine: $* gave $reply"
 	printf '%s\n' "$reply"

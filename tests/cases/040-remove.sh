@@ -48,7 +48,7 @@ make_ns fsdax 1
 for round in 1 2 3; do
 	rebind pmem_dma "$ns_dev" "$ns_disk"
 	start_load "$ns_disk"
-	timeout 20 bash -c "echo $ns_dev >/sys/bus/nd/drivers/pmem_dma/unbind" ||
+	within 20 bash -c "echo $ns_dev >/sys/bus/nd/drivers/pmem_dma/unbind" ||
 		fail "round $round: unbind hangs"
 	load_ends "$ns_disk"
 	mark "round $round: unbound under load"
@@ -57,7 +57,7 @@ done
 rebind pmem_dma "$ns_dev" "$ns_disk"
 start_load "$ns_disk"
 refuse "a module in use goes away" rmmod pmem_dma
-timeout 30 ndctl disable-namespace "$ns_name" >/dev/null ||
+within 30 ndctl disable-namespace "$ns_name" >/dev/null ||
 	fail "disable-namespace hangs or fails"
 load_ends "$ns_disk"
 rmmod pmem_dma pmem_core

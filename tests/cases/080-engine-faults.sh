@@ -88,7 +88,7 @@ leave_and_come()
 
 	for dev in /sys/bus/pci/drivers/ioatdma/0000:*; do
 		devs+=("${dev##*/}")
-		timeout 20 bash -c "echo ${dev##*/} >/sys/bus/pci/drivers/ioatdma/unbind" ||
+		within 20 bash -c "echo ${dev##*/} >/sys/bus/pci/drivers/ioatdma/unbind" ||
 			fail "unbinding ${dev##*/} hangs"
 		goes_on
 	done

@@ -29,11 +29,16 @@ root_path()
 	printf '%s\n' "$root"
 }
 
-# Print the release of kernel series $1 in the root; a release stands for itself.
+# Print the release of kernel series $1 in the root; a release stands for itself,
+# and "debug" for the debug kernel, which is made if there is none.
 kernel_release()
 {
 	local root release
 
+	if [ "$1" = debug ]; then
+		"$lab_dir/debug-kernel"
+		return
+	fi
 	root=$(root_path)
 	if [ -d "$root/lib/modules/$1" ]; then
 		printf '%s\n' "$1"
@@ -48,4 +53,13 @@ kernel_release()
 machines()
 {
 	printf '%s\n' "${PMEM_LAB_MACHINES:-$(nproc)}"
+}
+
+# How many times longer than usual things may take on kernel release $1.
+slowness()
+{
+	case $1 in
+	*-debug-*) echo 10 ;;
+	*) echo 1 ;;
+	esac
 }
