@@ -270,6 +270,10 @@ static void pmem_dma_done(void *param, const struct dmaengine_result *res)
 	struct pmem_dma_cmd *cmd = param;
 	struct pmem_dma_chan *ch = cmd->link->ch;
 
+	/* Fault injection: the provider has lost the callback. */
+	if (blk_should_fake_timeout(blk_mq_rq_from_pdu(cmd)->q))
+		return;
+
 	WRITE_ONCE(ch->last_done, jiffies);
 	if (unlikely(res && res->result != DMA_TRANS_NOERROR)) {
 		this_cpu_inc(cmd->q->pd->stats->errors);
