@@ -23,7 +23,11 @@
 /* How long requests in flight may keep the links from being changed. */
 #define PMEM_DMA_STOP_PATIENCE	(2 * HZ)
 
-/* The whole range of a disk, mapped for one DMA device. */
+/*
+ * The whole range of a disk, mapped for one DMA device.  Several devices map it
+ * at the same time, which is right as long as no mapping implies work on the
+ * CPU's cache: the devices are coherent, and the mappings say so.
+ */
 struct pmem_dma_map {
 	struct list_head node;
 	struct device *dev;
@@ -85,7 +89,8 @@ static struct pmem_dma_map *pmem_dma_get_map(struct pmem_dma_dev *pd,
 	map->dev = dev;
 	if (pmem_dma_reaches(dev, pmem->phys_addr, pmem->size)) {
 		map->addr = dma_map_phys(dev, pmem->phys_addr, pmem->size,
-					 DMA_BIDIRECTIONAL, 0);
+					 DMA_BIDIRECTIONAL,
+					 DMA_ATTR_SKIP_CPU_SYNC);
 		map->valid = !dma_mapping_error(dev, map->addr);
 	}
 	if (!map->valid)
@@ -106,7 +111,8 @@ static bool pmem_dma_drop_maps(struct pmem_dma_dev *pd, struct device *dev)
 			continue;
 		if (map->valid)
 			dma_unmap_phys(map->dev, map->addr, pd->pmem->size,
-				       DMA_BIDIRECTIONAL, 0);
+				       DMA_BIDIRECTIONAL,
+				       DMA_ATTR_SKIP_CPU_SYNC);
 		list_del(&map->node);
 		kfree(map);
 		any = true;
