@@ -57,12 +57,6 @@ refuse()
 # How much slower than usual this kernel is; limits of time grow with it.
 slow=${LAB_SLOW:-1}
 
-# within SECONDS COMMAND...: a program that has to end in time
-within()
-{
-	timeout $(($1 * slow)) "${@:2}"
-}
-
 # wait_for SECONDS COMMAND...: until the command succeeds.
 wait_for()
 {
@@ -73,6 +67,31 @@ wait_for()
 		[ "$SECONDS" -lt "$end" ] || fail "waited in vain for: $*"
 		sleep 0.1
 	done
+}
+
+# within SECONDS COMMAND...: the command succeeds in this time. If it can't even be
+# killed, the case ends all the same, and the kernel log tells where tasks hang.
+within()
+{
+	local end=$((SECONDS + $1 * slow)) pid
+	shift
+
+	"$@" &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo w >/proc/sysrq-trigger
+			fail "no end of: $*"
+		fi
+		sleep 0.05
+	done
+	wait "$pid" || fail "failed: $*"
+}
+
+# write_to FILE WORD
+write_to()
+{
+	echo "$2" >"$1"
 }
 
 # --- Namespaces ------------------------------------------------------------

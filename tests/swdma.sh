@@ -72,7 +72,7 @@ chan_knobs()
 # if it hangs.
 device_leaves()
 {
-	timeout 30 bash -c "echo $1 >$swdma_driver/unbind" || fail "unbinding $1 hangs"
+	within 30 write_to "$swdma_driver/unbind" "$1"
 }
 
 provider_leaves()
@@ -325,18 +325,13 @@ fault()
 # requests of the load wait for.
 touch_disks()
 {
-	local disk jobs=() job
+	local disk
 
 	for disk in "${disks[@]}"; do
-		timeout 20 dd if="/dev/$disk" of=/dev/null iflag=direct bs=32k count=1 \
-			status=none &
-		jobs+=($!)
-		timeout 20 dd if=/dev/zero of="/dev/$disk" oflag=direct bs=32k count=1 \
-			seek=6400 conv=notrunc status=none &
-		jobs+=($!)
-	done
-	for job in "${jobs[@]}"; do
-		wait "$job" || fail "a request beside those that are stuck"
+		within 30 dd if="/dev/$disk" of=/dev/null iflag=direct bs=32k count=1 \
+			status=none
+		within 30 dd if=/dev/zero of="/dev/$disk" oflag=direct bs=32k count=1 \
+			seek=6400 conv=notrunc status=none
 	done
 }
 
@@ -425,8 +420,7 @@ removal()
 	sleep 0.5
 	for dev in "$raw_dev" "$fsdax_dev"; do
 		start=${EPOCHREALTIME/./}
-		timeout 30 bash -c "echo $dev >/sys/bus/nd/drivers/pmem_dma/unbind" ||
-			fail "unbinding $dev hangs"
+		within 30 write_to /sys/bus/nd/drivers/pmem_dma/unbind "$dev"
 		start=$(((${EPOCHREALTIME/./} - start) / 1000))
 		mark "$1: unbinding $dev took $start ms"
 	done

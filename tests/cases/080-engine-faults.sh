@@ -88,8 +88,7 @@ leave_and_come()
 
 	for dev in /sys/bus/pci/drivers/ioatdma/0000:*; do
 		devs+=("${dev##*/}")
-		within 20 bash -c "echo ${dev##*/} >/sys/bus/pci/drivers/ioatdma/unbind" ||
-			fail "unbinding ${dev##*/} hangs"
+		within 20 write_to /sys/bus/pci/drivers/ioatdma/unbind "${dev##*/}"
 		goes_on
 	done
 	expect_same "channels" '' "$(cat "/sys/block/$ns_disk/dma/channels")"
