@@ -634,13 +634,16 @@ static bool pmem_dma_search_rq(struct request *rq, void *data)
 		search->found++;
 		return true;
 	}
-	/* One that is being submitted came after the probe. */
-	if (pending >= PMEM_DMA_SUBMITTING ||
-	    (search->before &&
-	     !pmem_dma_cookie_before(cmd->cookie, search->before)))
-		return true;
-	if (atomic_cmpxchg(&cmd->pending, pending, 0) != pending)
-		return true;
+	/*
+	 * One that is being submitted came after the probe.  A last callback
+	 * that is under way takes its share, and the rest will get none.
+	 */
+	do {
+		if (!pending || pending >= PMEM_DMA_SUBMITTING ||
+		    (search->before &&
+		     !pmem_dma_cookie_before(cmd->cookie, search->before)))
+			return true;
+	} while (!atomic_try_cmpxchg(&cmd->pending, &pending, 0));
 	search->found++;
 	WRITE_ONCE(cmd->failed, true);
 	pmem_dma_finish(cmd);
