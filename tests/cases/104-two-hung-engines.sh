@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# kernels: none
+# engine-nodes: none
+# timeout: 240
+# Two engines hang at the same time, and are unbound one after the other. Run by
+# hand only (KVER=6.12 CASE=104*): one run of about twenty stood still before the
+# second one was unbound, for a reason that was not found.
+
+# shellcheck source=tests/lib.sh
+. /tests/lib.sh
+# shellcheck source=tests/swdma.sh
+. /tests/swdma.sh
+
+by_cpu()
+{
+	expect "there are no channels" channels_are 0
+	count_from_here
+	wait_for 20 rose {read,write}_requests_fallback_no_channel
+	refuse "bytes by channels" any_rose {read,write}_bytes_dma
+	expect "the load runs" kill -0 "$load"
+}
+
+# Both do nothing any more; one after the other they leave. Nobody waits for requests
+# that are with the other one: neither the unbinding, nor the giving back of channels,
+# which is refused.
+leave_both()
+{
+	count_from_here
+	knobs stall=1
+	wait_for 20 none_healthy
+	within 20 refuse "giving back channels with requests that hang" \
+		write_to "/sys/block/$raw/dma/release" 1
+	device_leaves swdma.0
+	expect "what it owed was redone" any_rose redone
+	touch_disks
+	device_leaves swdma.1
+	goes_on
+	by_cpu
+	knobs_clear
+	provider_comes
+	wait_for 20 channels_are 4
+	wait_for 20 state_is healthy
+	uses_dma
+	mark "round $1: two that hung were unbound"
+}
+
+swdma_load
+make_disks
+wait_for 20 channels_are 4
+start_load
+for round in 1 2 3 4 5; do
+	uses_dma
+	leave_both "$round"
+done
+stop_load
+adds_up
