@@ -295,6 +295,16 @@ uses_dma()
 	expect "the load runs" kill -0 "$load"
 }
 
+# There are no channels, and the load goes on.
+by_cpu()
+{
+	expect "there are no channels" channels_are 0
+	count_from_here
+	wait_for 20 rose {read,write}_requests_fallback_no_channel
+	refuse "bytes by channels" any_rose {read,write}_bytes_dma
+	expect "the load runs" kill -0 "$load"
+}
+
 # No byte was wrong, and no request failed: fio ends a job at the first error.
 stop_load()
 {

@@ -12,15 +12,6 @@
 # shellcheck source=tests/swdma.sh
 . /tests/swdma.sh
 
-by_cpu()
-{
-	expect "there are no channels" channels_are 0
-	count_from_here
-	wait_for 20 rose {read,write}_requests_fallback_no_channel
-	refuse "bytes by channels" any_rose {read,write}_bytes_dma
-	expect "the load runs" kill -0 "$load"
-}
-
 # Both do nothing any more; one after the other they leave. Nobody waits for requests
 # that are with the other one: neither the unbinding, nor the giving back of channels,
 # which is refused.

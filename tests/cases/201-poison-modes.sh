@@ -48,18 +48,6 @@ fsdax_disk()
 	expect "data do not begin with the region" test "$data_start" -gt 0
 }
 
-# Print the offset on the disk of byte $1 of a file.
-file_on_disk()
-{
-	xfs_io -r -c "fiemap -v $1 1" /mnt/file | awk -v at="$1" '
-		$1 ~ /^[0-9]+:$/ {
-			split($2, file, /[^0-9]+/)
-			split($3, media, /\.\./)
-			print media[1] * 512 + at - file[2] * 512
-			exit
-		}'
-}
-
 # Bad pages of a DAX file can't be read, and are good after they were written.
 # A write of less than a page can't make one good.
 dax_file()

@@ -14,18 +14,6 @@
 tracing=/sys/kernel/tracing
 page=4096
 
-# Print the offset on the disk of byte $1 of the file.
-file_on_disk()
-{
-	xfs_io -r -c "fiemap -v $1 1" /mnt/file | awk -v at="$1" '
-		$1 ~ /^[0-9]+:$/ {
-			split($2, file, /[^0-9]+/)
-			split($3, media, /\.\./)
-			print media[1] * 512 + at - file[2] * 512
-			exit
-		}'
-}
-
 # Mapped, and waiting for the next command.
 waits()
 {
