@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: 6.1 6.12 7.3
+# kernels: 6.12
 # timeout: 420
 # append: memmap=64M$1216M
 # Bad sectors of fsdax and sector disks, under DAX files, and failing flushes of

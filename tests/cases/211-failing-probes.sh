@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: 6.1 6.12 7.3
+# kernels: 6.12 7.3
 # timeout: 300
 # Each call that a probe makes, and that can fail, fails once: the bind fails with
 # that errno, leaves nothing, says so in one line, and the next one works; or it
