@@ -49,10 +49,17 @@ kernel_release()
 	printf '%s\n' "$release"
 }
 
-# Print how many virtual machines may run at a time on this one.
+# Print how many virtual machines may run at a time on this one: as many as it has
+# cores, since what a case does is mostly one thing after the other, and memory, of
+# which one takes up to 5 GiB.
 machines()
 {
-	printf '%s\n' "${PMEM_LAB_MACHINES:-$(nproc)}"
+	local cores fit
+
+	cores=$(nproc)
+	fit=$(awk '/^MemTotal:/ { print int($2 / 5 / 1024 / 1024) }' /proc/meminfo)
+	[ "$fit" -gt 0 ] || fit=1
+	printf '%s\n' "${PMEM_LAB_MACHINES:-$((cores < fit ? cores : fit))}"
 }
 
 # How many times longer than usual things may take on kernel release $1.
