@@ -433,12 +433,12 @@ int pmem_dma_rescan(struct pmem_dma_dev *pd, bool by_admin)
 	if (!channels)
 		return -ENOMEM;
 	pmem_dma_chans_lock();
-	if (by_admin)
-		pd->released = false;
-	if (!pd->released) {
+	if (by_admin || !pd->released) {
 		pmem_dma_acquire(channels);
 		if (pmem_dma_sum_channels(channels) > pd->nr_channels)
 			rc = pmem_dma_relink_stopped(pd, channels);
+		if (!rc)
+			pd->released = false;
 		pmem_dma_chans_trim();
 	}
 	pmem_dma_chans_unlock();
