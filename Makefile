@@ -19,7 +19,7 @@ help:
 	@echo 'Try and test, in virtual machines with an emulated DMA engine (as root):'
 	@echo '  demo             compare pmem_dma with the stock driver, print a table'
 	@echo '  check            run all tests (CASE=glob for some of them)'
-	@echo '  check-debug      run them on a kernel that looks for bugs (made once, 15 minutes)'
+	@echo '  check-debug      run them on a kernel that looks for bugs (made once, takes long)'
 	@echo '  lint             run the static checkers'
 	@echo '  lab              make or update the Debian root that these need'
 	@echo '  lab-shell        boot the test machine and give a shell in it'
