@@ -32,6 +32,7 @@ help:
 	@echo
 	@echo 'Other variables:'
 	@echo '  W=1              more compiler warnings (kbuild)'
+	@echo '  DEBUG_GENCTR=1   check the generation of DMA callbacks (see Kconfig)'
 
 # Asked for once, by the first recipe that needs it: build directory, release,
 # and host or lab.

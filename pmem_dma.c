@@ -17,6 +17,7 @@
 
 #include "pmem.h"
 #include "pmem_dma.h"
+#include "pmem_dma_gen.h"
 
 #define PMEM_DMA_MAX_DEPTH	1024U
 #define PMEM_DMA_MAX_SG		256U
@@ -158,6 +159,9 @@ static struct gendisk *pmem_dma_alloc_disk(struct pmem_device *pmem,
 	rc = pmem_dma_alloc_tags(pd);
 	if (rc)
 		goto out_free_dev;
+	rc = pmem_dma_gen_add(pd);
+	if (rc)
+		goto out_free_tags;
 
 	lim->max_segments = pd->num_sg;
 	lim->max_segment_size = UINT_MAX;
@@ -166,7 +170,7 @@ static struct gendisk *pmem_dma_alloc_disk(struct pmem_device *pmem,
 	disk = blk_mq_alloc_disk(&pd->set, lim, pd);
 	if (IS_ERR(disk)) {
 		rc = PTR_ERR(disk);
-		goto out_free_tags;
+		goto out_gen_del;
 	}
 	disk->fops = &pmem_dma_fops;
 	disk->private_data = pd;
@@ -176,6 +180,8 @@ static struct gendisk *pmem_dma_alloc_disk(struct pmem_device *pmem,
 	pmem_dma_add_disk(pd);
 	return disk;
 
+out_gen_del:
+	pmem_dma_gen_del(pd);
 out_free_tags:
 	blk_mq_free_tag_set(&pd->set);
 out_free_dev:
@@ -189,6 +195,7 @@ static void pmem_dma_free(struct pmem_device *pmem)
 
 	pmem_dma_del_disk(pd);
 	put_disk(pd->disk);
+	pmem_dma_gen_del(pd);
 	blk_mq_free_tag_set(&pd->set);
 	pmem_dma_free_dev(pd);
 }

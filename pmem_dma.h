@@ -16,6 +16,7 @@
 #include "pmem_dma_plan.h"
 
 struct pmem_device;
+struct pmem_dma_slot;
 
 /**
  * enum pmem_dma_state - how far a channel is trusted; see pmem_dma_health.c
@@ -98,6 +99,7 @@ struct pmem_dma_link {
  * @links: channels that serve it
  * @nr_links: number of @links, 0 when the CPU copies everything
  * @next: counts requests, to go round @links
+ * @slots: which callbacks count, a struct pmem_dma_slot per tag
  * @unissued: bit per link with descriptors that wait for issue_pending; set
  *	after the submit, cleared before the issue
  * @done: requests that need process context to finish
@@ -110,6 +112,9 @@ struct pmem_dma_queue {
 	unsigned int nr_links;
 	atomic_t next;
 	unsigned long unissued;
+#ifdef CONFIG_BLK_DEV_PMEM_DMA_DEBUG_GENCTR
+	struct pmem_dma_slot *slots;
+#endif
 
 	/* Written by whoever completes, often another CPU. */
 	struct llist_head done ____cacheline_aligned_in_smp;
@@ -123,6 +128,7 @@ struct pmem_dma_queue {
  * @errors: descriptors that an engine reported as failed
  * @flushes: flush requests and FUA writes
  * @timeouts: requests that the block layer found late
+ * @spurious: callbacks that did not count
  */
 struct pmem_dma_stats {
 	u64 requests[PMEM_DMA_NR_PATHS][2];
@@ -130,6 +136,9 @@ struct pmem_dma_stats {
 	u64 errors;
 	u64 flushes;
 	u64 timeouts;
+#ifdef CONFIG_BLK_DEV_PMEM_DMA_DEBUG_GENCTR
+	u64 spurious;
+#endif
 };
 
 /**
@@ -149,6 +158,7 @@ struct pmem_dma_stats {
  * @nr_links: links of all queues; two queues may share a channel
  * @nr_channels: channels that there were when the links were made
  * @released: an administrator gave the channels back; no rescan by ourselves
+ * @gen_id: number by which callbacks find the disk
  * @maps: pmem range as mapped for each DMA device
  *
  * The links and what they need (@nr_links, @released, @maps) change under
@@ -171,7 +181,38 @@ struct pmem_dma_dev {
 	unsigned int nr_links;
 	unsigned int nr_channels;
 	bool released;
+#ifdef CONFIG_BLK_DEV_PMEM_DMA_DEBUG_GENCTR
+	u32 gen_id;
+#endif
 	struct list_head maps;
+};
+
+/**
+ * struct pmem_dma_cmd - the driver's part of a request
+ * @q: queue that took it
+ * @link: channel that moves it
+ * @done: in the queue's list of requests to finish
+ * @pending: descriptors not called back yet, plus PMEM_DMA_SUBMITTING
+ * @cookie: of the last descriptor
+ * @dma_bytes: bytes given to the engine
+ * @overdue: how often its time was up
+ * @nr_segs: segments that are mapped
+ * @failed: the CPU has to copy all of it once more
+ * @segs: num_sg segments
+ *
+ * Only what a request uses is set, in pmem_dma_execute().
+ */
+struct pmem_dma_cmd {
+	struct pmem_dma_queue *q;
+	struct pmem_dma_link *link;
+	struct llist_node done;
+	atomic_t pending;
+	dma_cookie_t cookie;
+	u32 dma_bytes;
+	u32 overdue;
+	u32 nr_segs;
+	bool failed;
+	struct pmem_dma_seg segs[];
 };
 
 /* pmem_dma_rq.c */

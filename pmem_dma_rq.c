@@ -38,6 +38,7 @@
 
 #include "pmem.h"
 #include "pmem_dma.h"
+#include "pmem_dma_gen.h"
 
 #define CREATE_TRACE_POINTS
 #include "pmem_dma_trace.h"
@@ -51,34 +52,6 @@
 /* How long a submitter waits for the descriptors ahead of a full ring. */
 #define PMEM_DMA_FULL_WAIT_US	50
 #define PMEM_DMA_FULL_WAITS	2000
-
-/**
- * struct pmem_dma_cmd - the driver's part of a request
- * @q: queue that took it
- * @link: channel that moves it
- * @done: in the queue's list of requests to finish
- * @pending: descriptors not called back yet, plus PMEM_DMA_SUBMITTING
- * @cookie: of the last descriptor
- * @dma_bytes: bytes given to the engine
- * @overdue: how often its time was up
- * @nr_segs: segments that are mapped
- * @failed: the CPU has to copy all of it once more
- * @segs: num_sg segments
- *
- * Only what a request uses is set, in pmem_dma_plan() and pmem_dma_execute().
- */
-struct pmem_dma_cmd {
-	struct pmem_dma_queue *q;
-	struct pmem_dma_link *link;
-	struct llist_node done;
-	atomic_t pending;
-	dma_cookie_t cookie;
-	u32 dma_bytes;
-	u32 overdue;
-	u32 nr_segs;
-	bool failed;
-	struct pmem_dma_seg segs[];
-};
 
 static struct workqueue_struct *pmem_dma_wq;
 
@@ -267,13 +240,19 @@ static void pmem_dma_finish(struct pmem_dma_cmd *cmd)
 /* Called by the provider, in any context, once per descriptor. */
 static void pmem_dma_done(void *param, const struct dmaengine_result *res)
 {
-	struct pmem_dma_cmd *cmd = param;
-	struct pmem_dma_chan *ch = cmd->link->ch;
+	struct pmem_dma_cmd *cmd = pmem_dma_gen_take(param);
+	struct pmem_dma_chan *ch;
 
-	/* Fault injection: the provider has lost the callback. */
-	if (blk_should_fake_timeout(blk_mq_rq_from_pdu(cmd)->q))
+	/* Spurious, as far as that can be told. */
+	if (unlikely(!cmd || !cmd->link))
 		return;
+	/* Fault injection: the provider has lost the callback. */
+	if (blk_should_fake_timeout(blk_mq_rq_from_pdu(cmd)->q)) {
+		pmem_dma_gen_untake(param);
+		return;
+	}
 
+	ch = cmd->link->ch;
 	WRITE_ONCE(ch->last_done, jiffies);
 	if (unlikely(res && res->result != DMA_TRANS_NOERROR)) {
 		this_cpu_inc(cmd->q->pd->stats->errors);
@@ -312,10 +291,10 @@ static bool pmem_dma_map_segs(struct pmem_dma_cmd *cmd, u32 nr,
 
 /* Prep and submit one segment; false if the channel does not take it. */
 static bool pmem_dma_submit_seg(struct pmem_dma_cmd *cmd,
-				const struct pmem_dma_seg *seg,
-				dma_addr_t media, bool write,
+				u32 i, dma_addr_t media, bool write,
 				unsigned long flags)
 {
+	const struct pmem_dma_seg *seg = &cmd->segs[i];
 	struct dma_chan *chan = cmd->link->ch->chan;
 	struct dma_async_tx_descriptor *tx;
 	dma_cookie_t cookie;
@@ -326,7 +305,7 @@ static bool pmem_dma_submit_seg(struct pmem_dma_cmd *cmd,
 	if (unlikely(!tx))
 		return false;
 	tx->callback_result = pmem_dma_done;
-	tx->callback_param = cmd;
+	tx->callback_param = pmem_dma_gen_param(cmd, i);
 	cookie = dmaengine_submit(tx);
 	if (unlikely(dma_submit_error(cookie)))
 		return false;
@@ -372,7 +351,7 @@ static bool pmem_dma_submit(struct pmem_dma_cmd *cmd, struct request *rq)
 
 		if (i == nr - 1 || !ch->ordered)
 			flags |= DMA_PREP_INTERRUPT;
-		if (!pmem_dma_submit_seg(cmd, seg,
+		if (!pmem_dma_submit_seg(cmd, i,
 					 cmd->link->base + start + sent, write,
 					 flags))
 			break;
@@ -381,6 +360,7 @@ static bool pmem_dma_submit(struct pmem_dma_cmd *cmd, struct request *rq)
 	if (likely(i == nr))
 		return true;
 
+	pmem_dma_gen_withdraw(cmd, i);
 	if (!i) {
 		pmem_dma_unmap_segs(cmd, 0, pmem_dma_dir(rq));
 		atomic_set(&cmd->pending, 0);
@@ -503,6 +483,7 @@ static enum pmem_dma_path pmem_dma_execute(struct pmem_dma_queue *q,
 	cmd->overdue = 0;
 	cmd->dma_bytes = blk_rq_bytes(rq);
 	atomic_set(&cmd->pending, PMEM_DMA_SUBMITTING + nr);
+	pmem_dma_gen_begin(cmd, nr);
 	trace_submit(rq, link->ch, nr);
 	if (unlikely(!pmem_dma_submit(cmd, rq)))
 		return PMEM_DMA_CPU_FULL;
@@ -625,7 +606,7 @@ static bool pmem_dma_search_rq(struct request *rq, void *data)
 	struct pmem_dma_search *search = data;
 	int pending;
 
-	if (!link || link->ch != search->ch)
+	if (!link || (search->ch && link->ch != search->ch))
 		return true;
 	pending = atomic_read(&cmd->pending);
 	if (!pending)
@@ -634,19 +615,15 @@ static bool pmem_dma_search_rq(struct request *rq, void *data)
 		search->found++;
 		return true;
 	}
-	/*
-	 * One that is being submitted came after the probe.  A last callback
-	 * that is under way takes its share, and the rest will get none.
-	 */
-	do {
-		if (!pending || pending >= PMEM_DMA_SUBMITTING ||
-		    (search->before &&
-		     !pmem_dma_cookie_before(cmd->cookie, search->before)))
-			return true;
-	} while (!atomic_try_cmpxchg(&cmd->pending, &pending, 0));
-	search->found++;
-	WRITE_ONCE(cmd->failed, true);
-	pmem_dma_finish(cmd);
+	/* One that is being submitted came after the probe. */
+	if (pending >= PMEM_DMA_SUBMITTING ||
+	    (search->before &&
+	     !pmem_dma_cookie_before(cmd->cookie, search->before)))
+		return true;
+	if (pmem_dma_gen_take_rest(cmd)) {
+		search->found++;
+		pmem_dma_finish(cmd);
+	}
 	return true;
 }
 
@@ -674,7 +651,7 @@ unsigned int pmem_dma_reap(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
 /**
  * pmem_dma_inflight() - count the requests of a disk on a channel
  * @pd: the disk
- * @ch: the channel
+ * @ch: the channel, or NULL for all
  *
  * Context: Process context.
  * Return: number of requests.

@@ -143,10 +143,11 @@ static ssize_t stats_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
 {
 	static const char * const dir[] = { "read", "write" };
+	struct pmem_dma_dev *pd = dev_to_pd(dev);
 	struct pmem_dma_stats sum;
 	int len = 0, path, d;
 
-	pmem_dma_sum(dev_to_pd(dev), &sum);
+	pmem_dma_sum(pd, &sum);
 	for (d = 0; d < 2; d++) {
 		for (path = 0; path < PMEM_DMA_NR_PATHS; path++)
 			len += sysfs_emit_at(buf, len, "%s_requests_%s %llu\n",
@@ -160,6 +161,11 @@ static ssize_t stats_show(struct device *dev, struct device_attribute *attr,
 	len += sysfs_emit_at(buf, len, "flushes %llu\n", sum.flushes);
 	len += sysfs_emit_at(buf, len, "engine_errors %llu\n", sum.errors);
 	len += sysfs_emit_at(buf, len, "timeouts %llu\n", sum.timeouts);
+	len += sysfs_emit_at(buf, len, "in_flight %u\n",
+			     pmem_dma_inflight(pd, NULL));
+#ifdef CONFIG_BLK_DEV_PMEM_DMA_DEBUG_GENCTR
+	len += sysfs_emit_at(buf, len, "spurious %llu\n", sum.spurious);
+#endif
 	return len;
 }
 static DEVICE_ATTR_RO(stats);
