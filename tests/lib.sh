@@ -169,6 +169,15 @@ clear_region()
 	fi
 }
 
+# Where single requests count, udev must not read a disk and its partition table
+# each time that somebody who wrote to it has closed it.
+unwatch_disks()
+{
+	mkdir -p /run/udev/rules.d
+	echo 'KERNEL=="pmem*", OPTIONS+="nowatch"' >/run/udev/rules.d/99-unwatched.rules
+	udevadm control --reload
+}
+
 # --- Drivers ---------------------------------------------------------------
 
 # The stock driver goes first: it says what is right.

@@ -102,6 +102,7 @@ swdma_total()
 # Sets raw, raw_dev, fsdax, fsdax_dev and disks. Every request may go to a channel.
 make_disks()
 {
+	unwatch_disks
 	make_ns raw 0
 	raw=$ns_disk raw_dev=$ns_dev
 	make_ns fsdax 1
