@@ -152,6 +152,7 @@ static struct gendisk *pmem_dma_alloc_disk(struct pmem_device *pmem,
 	pd->min_bytes[READ] = PMEM_DMA_READ_MIN;
 	pd->min_bytes[WRITE] = PMEM_DMA_WRITE_MIN;
 	INIT_LIST_HEAD(&pd->maps);
+	mutex_init(&pd->admin_lock);
 	pd->stats = alloc_percpu(struct pmem_dma_stats);
 	rc = pd->stats ? pmem_dma_make_queues(pd, q_per_node.value) : -ENOMEM;
 	if (rc)

@@ -10,6 +10,7 @@
 #include <linux/dmaengine.h>
 #include <linux/list.h>
 #include <linux/llist.h>
+#include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
@@ -141,6 +142,43 @@ struct pmem_dma_stats {
 #endif
 };
 
+#define PMEM_DMA_CAL_NR		10
+
+/**
+ * struct pmem_dma_cal - result of a calibration
+ * @nr: lengths, powers of two; 0 for none
+ * @ns: nanoseconds, by direction and length, by channel (0) and CPU (1)
+ * @min_bytes: from where on the channel was faster, by direction; U32_MAX for
+ *	nowhere
+ */
+struct pmem_dma_cal {
+	unsigned int nr;
+	u64 ns[2][PMEM_DMA_CAL_NR][2];
+	u32 min_bytes[2];
+};
+
+/**
+ * struct pmem_dma_admin - a copy that pmem_dma_admin.c asks for
+ * @queue: index of a queue
+ * @link: index of a channel among those of the queue
+ * @to: memory
+ * @from: memory, or NULL for the media
+ * @offset: place in the disk's mapped range, in bytes, if @from is NULL
+ * @len: bytes
+ * @ns: from submit to completion, once it is done
+ * @step: what was going on when it failed
+ */
+struct pmem_dma_admin {
+	unsigned int queue;
+	unsigned int link;
+	void *to;
+	void *from;
+	u64 offset;
+	u32 len;
+	u64 ns;
+	const char *step;
+};
+
 /**
  * struct pmem_dma_dev - one disk
  * @node: link in the list of disks
@@ -159,6 +197,9 @@ struct pmem_dma_stats {
  * @nr_channels: channels that there were when the links were made
  * @released: an administrator gave the channels back; no rescan by ourselves
  * @gen_id: number by which callbacks find the disk
+ * @admin_lock: self-test and calibration, one at a time, and their results
+ * @selftest: text for sysfs
+ * @cal: the calibration
  * @maps: pmem range as mapped for each DMA device
  *
  * The links and what they need (@nr_links, @released, @maps) change under
@@ -185,6 +226,9 @@ struct pmem_dma_dev {
 	u32 gen_id;
 #endif
 	struct list_head maps;
+	struct mutex admin_lock;
+	char selftest[2048];
+	struct pmem_dma_cal cal;
 };
 
 /**
@@ -197,6 +241,7 @@ struct pmem_dma_dev {
  * @dma_bytes: bytes given to the engine
  * @overdue: how often its time was up
  * @nr_segs: segments that are mapped
+ * @admin: what an administrator's request is about
  * @failed: the CPU has to copy all of it once more
  * @segs: num_sg segments
  *
@@ -211,6 +256,7 @@ struct pmem_dma_cmd {
 	u32 dma_bytes;
 	u32 overdue;
 	u32 nr_segs;
+	struct pmem_dma_admin *admin;
 	bool failed;
 	struct pmem_dma_seg segs[];
 };
@@ -267,6 +313,13 @@ void pmem_dma_let_submitters_pass(struct pmem_dma_dev *pd);
 void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev);
 void pmem_dma_forget(struct pmem_dma_dev *pd, struct device *dev);
 void pmem_dma_log_queues(struct pmem_dma_dev *pd);
+
+/* pmem_dma_admin.c */
+int pmem_dma_selftest(struct pmem_dma_dev *pd);
+ssize_t pmem_dma_selftest_show(struct pmem_dma_dev *pd, char *buf);
+int pmem_dma_calibrate(struct pmem_dma_dev *pd);
+int pmem_dma_calibrate_apply(struct pmem_dma_dev *pd);
+ssize_t pmem_dma_calibrate_show(struct pmem_dma_dev *pd, char *buf);
 
 /* pmem_dma_sysfs.c */
 extern const struct attribute_group *pmem_dma_groups[];

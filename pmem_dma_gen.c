@@ -19,6 +19,8 @@
  * Locking: none but RCU, under which slots are looked at by those who may not be
  * entitled to it.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/bitfield.h>
 #include <linux/blk-mq.h>
 #include <linux/percpu.h>
@@ -188,7 +190,7 @@ static void pmem_dma_gen_spurious(u64 id, const struct pmem_dma_slot *slot)
 	u32 gen = FIELD_GET(PMEM_DMA_ID_GEN, id);
 
 	if (!pd) {
-		pr_warn_ratelimited("pmem_dma: spurious callback for a disk that is gone\n");
+		pr_warn_ratelimited("spurious callback for a disk that is gone\n");
 		return;
 	}
 	this_cpu_inc(pd->stats->spurious);

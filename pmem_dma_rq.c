@@ -33,6 +33,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
@@ -88,7 +89,8 @@ size_t pmem_dma_rq_size(unsigned int num_sg)
 {
 	struct pmem_dma_cmd *cmd;
 
-	return struct_size(cmd, segs, num_sg);
+	/* Two for an administrator's copy from memory to memory. */
+	return struct_size(cmd, segs, max(num_sg, 2U));
 }
 
 /* ---------------------------------------------------------------- counters */
@@ -147,6 +149,8 @@ static void pmem_dma_by_cpu(struct pmem_dma_dev *pd, struct request *rq,
 
 static enum dma_data_direction pmem_dma_dir(struct request *rq)
 {
+	if (unlikely(blk_rq_is_passthrough(rq)))
+		return DMA_BIDIRECTIONAL;
 	/* Seen from the memory: the engine reads it for a write to the media. */
 	return op_is_write(req_op(rq)) ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
 }
@@ -183,13 +187,23 @@ static blk_status_t pmem_dma_settle(struct pmem_dma_dev *pd, struct request *rq)
 	return sts;
 }
 
+static void pmem_dma_end_admin(struct request *rq)
+{
+	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
+
+	cmd->admin->ns += ktime_get_ns();
+	blk_mq_end_request(rq, cmd->failed ? BLK_STS_IOERR : BLK_STS_OK);
+}
+
 static void pmem_dma_finish_slow(struct request *rq)
 {
 	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
 	struct pmem_dma_dev *pd = cmd->q->pd;
 
 	pmem_dma_unmap_segs(cmd, 0, pmem_dma_dir(rq));
-	if (cmd->failed)
+	if (blk_rq_is_passthrough(rq))
+		pmem_dma_end_admin(rq);
+	else if (cmd->failed)
 		pmem_dma_by_cpu(pd, rq, PMEM_DMA_CPU_REDO);
 	else
 		blk_mq_end_request(rq, pmem_dma_settle(pd, rq));
@@ -220,7 +234,10 @@ static void pmem_dma_complete(struct request *rq)
 	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
 
 	pmem_dma_unmap_segs(cmd, 0, pmem_dma_dir(rq));
-	blk_mq_end_request(rq, pmem_dma_settle(cmd->q->pd, rq));
+	if (unlikely(blk_rq_is_passthrough(rq)))
+		pmem_dma_end_admin(rq);
+	else
+		blk_mq_end_request(rq, pmem_dma_settle(cmd->q->pd, rq));
 }
 
 /* Nobody else has the command any more. */
@@ -495,6 +512,77 @@ static enum pmem_dma_path pmem_dma_execute(struct pmem_dma_queue *q,
 	return PMEM_DMA_ENGINE;
 }
 
+/* The link, if it is there and can copy what is asked for; else set *@sts. */
+static struct pmem_dma_link *pmem_dma_admin_link(struct pmem_dma_dev *pd,
+						 struct pmem_dma_admin *admin,
+						 blk_status_t *sts)
+{
+	struct pmem_dma_queue *q = pd->queues[admin->queue];
+	struct pmem_dma_link *link = &q->links[admin->link];
+	u64 at;
+
+	*sts = BLK_STS_TARGET;
+	if (admin->link >= q->nr_links || !link->ch ||
+	    !pmem_dma_chan_usable(link->ch))
+		return NULL;
+	*sts = BLK_STS_NOTSUPP;
+	at = admin->from ? 0 : link->base + admin->offset;
+	if (admin->len > link->ch->limits.max_len ||
+	    ((admin->len | at) & link->ch->limits.align_mask))
+		return NULL;
+	return link;
+}
+
+/*
+ * A copy that pmem_dma_admin.c asks for, on a channel that need not belong to the
+ * queue that the request came by.  No CPU stands in for the channel.
+ */
+static blk_status_t pmem_dma_queue_admin(struct pmem_dma_dev *pd,
+					 struct request *rq)
+{
+	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	struct pmem_dma_admin *admin = cmd->admin;
+	struct pmem_dma_link *link;
+	dma_addr_t from;
+	blk_status_t sts;
+
+	link = pmem_dma_admin_link(pd, admin, &sts);
+	if (!link)
+		goto out_end;
+	sts = BLK_STS_IOERR;
+	cmd->q = pd->queues[admin->queue];
+	cmd->link = link;
+	cmd->failed = false;
+	cmd->overdue = 0;
+	cmd->segs[0].addr = virt_to_phys(admin->to);
+	cmd->segs[0].len = admin->len;
+	if (admin->from) {
+		cmd->segs[1].addr = virt_to_phys(admin->from);
+		cmd->segs[1].len = admin->len;
+	}
+	if (!pmem_dma_map_segs(cmd, admin->from ? 2 : 1, pmem_dma_dir(rq)))
+		goto out_end;
+	from = admin->from ? cmd->segs[1].dma : link->base + admin->offset;
+	admin->ns = -ktime_get_ns();
+	atomic_set(&cmd->pending, PMEM_DMA_SUBMITTING + 1);
+	pmem_dma_gen_begin(cmd, 1);
+	if (!pmem_dma_submit_seg(cmd, 0, from, false,
+				 DMA_CTRL_ACK | DMA_PREP_INTERRUPT)) {
+		pmem_dma_gen_withdraw(cmd, 0);
+		atomic_set(&cmd->pending, 0);
+		pmem_dma_unmap_segs(cmd, 0, pmem_dma_dir(rq));
+		goto out_end;
+	}
+	dma_async_issue_pending(link->ch->chan);
+	if (atomic_sub_and_test(PMEM_DMA_SUBMITTING, &cmd->pending))
+		pmem_dma_finish(cmd);
+	return BLK_STS_OK;
+
+out_end:
+	blk_mq_end_request(rq, sts);
+	return BLK_STS_OK;
+}
+
 static blk_status_t pmem_dma_queue_rq(struct blk_mq_hw_ctx *hctx,
 				      const struct blk_mq_queue_data *bd)
 {
@@ -525,6 +613,10 @@ static blk_status_t pmem_dma_queue_rq(struct blk_mq_hw_ctx *hctx,
 		this_cpu_inc(pd->stats->flushes);
 		blk_mq_end_request(rq, pmem_core_flush(pd->pmem));
 		return BLK_STS_OK;
+	case REQ_OP_DRV_IN:
+		if (bd->last)
+			pmem_dma_issue(q);
+		return pmem_dma_queue_admin(pd, rq);
 	default:
 		return BLK_STS_NOTSUPP;
 	}

@@ -197,6 +197,46 @@ static ssize_t release_store(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_WO(release);
 
+static ssize_t selftest_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return pmem_dma_selftest_show(dev_to_pd(dev), buf);
+}
+
+static ssize_t selftest_store(struct device *dev, struct device_attribute *attr,
+			      const char *buf, size_t len)
+{
+	int rc = pmem_dma_check_one(buf);
+
+	if (!rc)
+		rc = pmem_dma_selftest(dev_to_pd(dev));
+	return rc ? rc : len;
+}
+static DEVICE_ATTR_RW(selftest);
+
+static ssize_t calibrate_show(struct device *dev, struct device_attribute *attr,
+			      char *buf)
+{
+	return pmem_dma_calibrate_show(dev_to_pd(dev), buf);
+}
+
+static ssize_t calibrate_store(struct device *dev,
+			       struct device_attribute *attr, const char *buf,
+			       size_t len)
+{
+	struct pmem_dma_dev *pd = dev_to_pd(dev);
+	int rc;
+
+	if (sysfs_streq(buf, "apply"))
+		rc = pmem_dma_calibrate_apply(pd);
+	else if (sysfs_streq(buf, "1"))
+		rc = pmem_dma_calibrate(pd);
+	else
+		rc = -EINVAL;
+	return rc ? rc : len;
+}
+static DEVICE_ATTR_RW(calibrate);
+
 static struct attribute *pmem_dma_attrs[] = {
 	&dev_attr_channels.attr,
 	&dev_attr_policy.attr,
@@ -205,6 +245,8 @@ static struct attribute *pmem_dma_attrs[] = {
 	&dev_attr_rescan.attr,
 	&dev_attr_release.attr,
 	&dev_attr_stats.attr,
+	&dev_attr_selftest.attr,
+	&dev_attr_calibrate.attr,
 	NULL,
 };
 

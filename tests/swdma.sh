@@ -317,16 +317,24 @@ stop_load()
 }
 
 # fault "KNOB=VALUE..." COUNTER[>N]...: with the knobs set, the counters of every
-# disk go up and I/O goes on; with the knobs cleared, by channels again.
+# disk go up and I/O goes on; with the knobs cleared, by channels again. A fault that
+# happens so many times only may not hit every disk in both directions: it is set
+# again, and again.
 fault()
 {
-	local words
+	local words tries=6 end
 	read -r -a words <<<"$1"
 	shift
 
 	count_from_here
-	knobs "${words[@]}"
-	wait_for 40 rose "$@"
+	until rose "$@"; do
+		[ $((tries--)) -gt 0 ] || fail "waited in vain for: ${words[*]}: $*"
+		knobs "${words[@]}"
+		end=$((SECONDS + 10 * slow))
+		until rose "$@" || [ "$SECONDS" -ge "$end" ]; do
+			sleep 0.1
+		done
+	done
 	knobs_clear
 	uses_dma
 	mark "${words[*]}: $*"
@@ -346,30 +354,47 @@ touch_disks()
 	done
 }
 
+# A read from each CPU, which has a queue and a channel of its own, so that no channel
+# is idle; in the background.
+read_from_each_cpu()
+{
+	local cpu
+
+	readers=()
+	for cpu in 0 1 2 3; do
+		taskset -c $cpu dd if="/dev/$raw" of=/dev/null iflag=direct bs=32k count=1 \
+			status=none &
+		readers+=($!)
+	done
+}
+
+# They end, and without an error.
+readers_end()
+{
+	local job
+
+	for job in "${readers[@]}"; do
+		wait "$job" || fail "a request that was late"
+	done
+}
+
 # overdue "KNOB=VALUE...": the channels stand still. Their requests wait; others
-# are done by the CPU, until the knobs are cleared. Each CPU has a queue: one request
-# from each, so that no channel is idle.
+# are done by the CPU, until the knobs are cleared.
 overdue()
 {
-	local words cpu job stuck=()
+	local words
 	read -r -a words <<<"$1"
 
 	count_from_here
 	knobs "${words[@]}"
-	for cpu in 0 1 2 3; do
-		taskset -c $cpu dd if="/dev/$raw" of=/dev/null iflag=direct bs=32k count=1 \
-			status=none &
-		stuck+=($!)
-	done
+	read_from_each_cpu
 	wait_for 20 rose timeouts
 	wait_for 20 none_healthy
 	count_from_here
 	touch_disks
 	expect "the CPU copied" rose {read,write}_requests_fallback_no_channel
 	knobs_clear
-	for job in "${stuck[@]}"; do
-		wait "$job" || fail "a request that was late"
-	done
+	readers_end
 	wait_for 40 state_is healthy
 	uses_dma
 	mark "${words[*]}: late, by CPU, and by channels again"

@@ -37,7 +37,7 @@ fault "lose_ms=300 lose_every=50" {read,write}_requests_dma
 
 # Out of time: the CPU takes over until the channel answers.
 overdue "stall=1"
-overdue "slow_ms=6000 slow_times=1 slow_every=10"
+overdue "slow_ms=6000 slow_times=1 slow_every=1"
 fault "irq_every=1" timeouts
 
 # Callbacks that never come: what came before a later one is over.

@@ -1,11 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: none
 # engine-nodes: none
 # timeout: 240
-# Two engines hang at the same time, and are unbound one after the other. Run by
-# hand only (KVER=6.12 CASE=104*): one run of about twenty stood still before the
-# second one was unbound, for a reason that was not found.
+# Two engines hang at the same time, and are unbound one after the other.
 
 # shellcheck source=tests/lib.sh
 . /tests/lib.sh
@@ -19,6 +16,7 @@ leave_both()
 {
 	count_from_here
 	knobs stall=1
+	read_from_each_cpu
 	wait_for 20 none_healthy
 	within 20 refuse "giving back channels with requests that hang" \
 		write_to "/sys/block/$raw/dma/release" 1
@@ -26,6 +24,7 @@ leave_both()
 	expect "what it owed was redone" any_rose redone
 	touch_disks
 	device_leaves swdma.1
+	readers_end
 	goes_on
 	by_cpu
 	knobs_clear

@@ -14,6 +14,11 @@
 
 # Data come at the last moment, into memory that was spoilt before: a request that
 # somebody else's callback completes has wrong bytes.
+logged()
+{
+	dmesg | grep -q "$1"
+}
+
 swdma_load late=1 poison=165
 make_disks
 count
@@ -29,9 +34,8 @@ done
 stop_load
 adds_up
 expect "the log tells of those that came twice" \
-	grep -q 'spurious callback: .* is called back already' <(dmesg)
-expect "the log tells of those whose tag went on" \
-	grep -q 'spurious callback: .* is over' <(dmesg)
+	logged 'spurious callback: .* is called back already'
+expect "the log tells of those whose tag went on" logged 'spurious callback: .* is over'
 expect_same "lines of the log, which are limited" yes \
 	"$([ "$(dmesg | grep -c 'spurious callback')" -lt 200 ] && echo yes || echo no)"
 
@@ -40,7 +44,7 @@ count_from_here
 knobs spurious_ms=3000 spurious_every=1
 dd if="/dev/$raw" of=/dev/null iflag=direct bs=32k count=20 status=none
 unbind "$raw_dev"
-wait_for 10 grep -q 'spurious callback for a disk that is gone' <(dmesg)
+wait_for 10 logged 'spurious callback for a disk that is gone'
 knobs_clear
 rebind pmem_dma "$raw_dev" "$raw"
 mark "a disk that is gone: its callbacks are dropped"

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pmem_dma_admin - copies that an administrator asks for
+ *
+ * The self-test has every channel of a disk copy between two buffers, one way and
+ * the other, and from the media, and looks at the bytes.  The calibration has a
+ * channel and the CPU copy the same lengths and finds from which on the channel
+ * is faster.  Neither writes to the media.
+ *
+ * Their copies are requests of the disk's own tag set (REQ_OP_DRV_IN), so that
+ * they get in nobody's way: they take turns with other requests, a channel in
+ * trouble handles them as it does those, and whoever freezes the queue waits for
+ * no more than the one that is under way.  To begin one on a frozen queue is
+ * never waited for, because it may be frozen by the removal of the disk, which
+ * in turn waits for the sysfs file that we are called from.
+ *
+ * To leave the CPU to others, a step copies little, and sleeps after it.
+ */
+#include <linux/blk-mq.h>
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/sysfs.h>
+
+#include "pmem.h"
+#include "pmem_dma.h"
+
+#define PMEM_DMA_TEST_BYTES	SZ_4K
+#define PMEM_DMA_TEST_TRIES	5
+
+/* How long a frozen queue is tried for. */
+#define PMEM_DMA_ADMIN_TRIES	200
+#define PMEM_DMA_ADMIN_PAUSE_MS	10
+
+/* Calibrated lengths: powers of two from the first on, as far as memory goes. */
+#define PMEM_DMA_CAL_FIRST	SZ_4K
+#define PMEM_DMA_CAL_ROUNDS	8
+
+/**
+ * struct pmem_dma_buffers - what the copies go from and to
+ * @to: written by channels
+ * @from: read by channels
+ * @check: what the CPU finds on the media
+ * @bytes: length of each
+ */
+struct pmem_dma_buffers {
+	void *to;
+	void *from;
+	void *check;
+	size_t bytes;
+};
+
+static int pmem_dma_get_buffers(struct pmem_dma_buffers *b, size_t bytes)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY;
+
+	for (b->bytes = bytes; b->bytes >= PMEM_DMA_TEST_BYTES; b->bytes /= 2) {
+		b->to = alloc_pages_exact(b->bytes, gfp);
+		b->from = alloc_pages_exact(b->bytes, gfp);
+		if (b->to && b->from)
+			return 0;
+		if (b->to)
+			free_pages_exact(b->to, b->bytes);
+		if (b->from)
+			free_pages_exact(b->from, b->bytes);
+	}
+	return -ENOMEM;
+}
+
+static void pmem_dma_put_buffers(struct pmem_dma_buffers *b)
+{
+	free_pages_exact(b->to, b->bytes);
+	free_pages_exact(b->from, b->bytes);
+}
+
+/*
+ * Have a channel do one copy.  0, -ENOENT if there is no such channel any more or
+ * it is in trouble, -EOPNOTSUPP if it can't copy that, -EBUSY if the queue stays
+ * frozen, -ENODEV if the disk goes, -EIO if the channel did not do it.
+ */
+static int pmem_dma_admin_copy(struct pmem_dma_dev *pd,
+			       struct pmem_dma_admin *admin)
+{
+	struct pmem_dma_cmd *cmd;
+	struct request *rq;
+	blk_status_t sts;
+	unsigned int i;
+
+	for (i = 0; i < PMEM_DMA_ADMIN_TRIES; i++) {
+		if (test_bit(GD_DEAD, &pd->disk->state))
+			return -ENODEV;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		rq = blk_mq_alloc_request(pd->disk->queue, REQ_OP_DRV_IN,
+					  BLK_MQ_REQ_NOWAIT);
+		if (!IS_ERR(rq))
+			break;
+		if (PTR_ERR(rq) != -EAGAIN)
+			return PTR_ERR(rq);
+		msleep(PMEM_DMA_ADMIN_PAUSE_MS);
+	}
+	if (IS_ERR(rq))
+		return -EBUSY;
+
+	cmd = blk_mq_rq_to_pdu(rq);
+	cmd->admin = admin;
+	sts = blk_execute_rq(rq, false);
+	blk_mq_free_request(rq);
+	switch (sts) {
+	case BLK_STS_OK:
+		return 0;
+	case BLK_STS_TARGET:
+		return -ENOENT;
+	case BLK_STS_NOTSUPP:
+		return -EOPNOTSUPP;
+	default:
+		return -EIO;
+	}
+}
+
+/* --------------------------------------------------------------- self-test */
+
+/* A different content each time, so that what an earlier copy left is no proof. */
+static void pmem_dma_fill(u32 *buf, size_t bytes, u32 seed)
+{
+	size_t i;
+
+	for (i = 0; i < bytes / sizeof(*buf); i++)
+		buf[i] = seed * 2654435761U + i;
+}
+
+static int pmem_dma_test_memory(struct pmem_dma_dev *pd,
+				struct pmem_dma_admin *admin, void *to,
+				void *from, u32 seed)
+{
+	int rc;
+
+	pmem_dma_fill(from, PMEM_DMA_TEST_BYTES, seed);
+	memset(to, ~0, PMEM_DMA_TEST_BYTES);
+	admin->to = to;
+	admin->from = from;
+	rc = pmem_dma_admin_copy(pd, admin);
+	if (rc)
+		return rc;
+	return memcmp(to, from, PMEM_DMA_TEST_BYTES) ? -EILSEQ : 0;
+}
+
+/* Others may write to the media meanwhile: each byte was there before, or after. */
+static bool pmem_dma_plausible(const u8 *got, const u8 *before, const u8 *after)
+{
+	unsigned int i;
+
+	for (i = 0; i < PMEM_DMA_TEST_BYTES; i++)
+		if (got[i] != before[i] && got[i] != after[i])
+			return false;
+	return true;
+}
+
+static int pmem_dma_read_media(struct pmem_dma_dev *pd, void *to, u64 offset,
+			       size_t len)
+{
+	return blk_status_to_errno(pmem_core_copy(pd->pmem, false,
+						  virt_to_phys(to), offset,
+						  len));
+}
+
+static int pmem_dma_test_media(struct pmem_dma_dev *pd,
+			       struct pmem_dma_admin *admin,
+			       struct pmem_dma_buffers *b)
+{
+	void *before = b->from, *after = b->from + PMEM_DMA_TEST_BYTES;
+	unsigned int try;
+	int rc;
+
+	if (pmem_core_is_bad(pd->pmem, 0, PMEM_DMA_TEST_BYTES))
+		return 0;
+	admin->to = b->to;
+	admin->from = NULL;
+	admin->offset = pmem_core_offset(pd->pmem, 0);
+	for (try = 0; try < PMEM_DMA_TEST_TRIES; try++) {
+		memset(b->to, ~0, PMEM_DMA_TEST_BYTES);
+		rc = pmem_dma_read_media(pd, before, admin->offset,
+					 PMEM_DMA_TEST_BYTES);
+		if (!rc)
+			rc = pmem_dma_admin_copy(pd, admin);
+		if (!rc)
+			rc = pmem_dma_read_media(pd, after, admin->offset,
+						 PMEM_DMA_TEST_BYTES);
+		if (rc)
+			return rc;
+		if (pmem_dma_plausible(b->to, before, after))
+			return 0;
+		usleep_range(1000, 2000);
+	}
+	return -EILSEQ;
+}
+
+static int pmem_dma_test_link(struct pmem_dma_dev *pd,
+			      struct pmem_dma_admin *admin,
+			      struct pmem_dma_buffers *b)
+{
+	static const char * const what[] = { "there", "back", "media" };
+	unsigned int step;
+	int rc = 0;
+
+	admin->len = PMEM_DMA_TEST_BYTES;
+	for (step = 0; step < ARRAY_SIZE(what) && !rc; step++) {
+		if (step == 0)
+			rc = pmem_dma_test_memory(pd, admin, b->to, b->from,
+						  jiffies);
+		else if (step == 1)
+			rc = pmem_dma_test_memory(pd, admin, b->from, b->to,
+						  ~jiffies);
+		else
+			rc = pmem_dma_test_media(pd, admin, b);
+		usleep_range(1000, 2000);
+	}
+	admin->step = rc ? what[step - 1] : NULL;
+	return rc;
+}
+
+/* Which link is the n-th?  Holes count, a channel shows up for each of its queues. */
+static bool pmem_dma_admin_nth(struct pmem_dma_dev *pd,
+			       struct pmem_dma_admin *admin, unsigned int n,
+			       char *name, size_t size)
+{
+	struct pmem_dma_chan *ch = NULL;
+	unsigned int i;
+
+	pmem_dma_chans_lock();
+	for (i = 0; i < pd->nr_queues; i++) {
+		struct pmem_dma_queue *q = pd->queues[i];
+
+		if (n < q->nr_links) {
+			ch = q->links[n].ch;
+			break;
+		}
+		n -= q->nr_links;
+	}
+	admin->queue = i;
+	admin->link = n;
+	strscpy(name, ch ? dma_chan_name(ch->chan) : "gone", size);
+	pmem_dma_chans_unlock();
+	return i < pd->nr_queues;
+}
+
+static const char *pmem_dma_test_verdict(int rc)
+{
+	switch (rc) {
+	case 0:
+		return "ok";
+	case -EILSEQ:
+		return "wrong data";
+	case -ENOENT:
+	case -EOPNOTSUPP:
+		return "not usable";
+	case -EBUSY:
+		return "queue frozen";
+	default:
+		return "failed";
+	}
+}
+
+/**
+ * pmem_dma_selftest() - have each channel of a disk copy, and look at the bytes
+ * @pd: the disk
+ *
+ * The result is for pmem_dma_selftest_show().
+ *
+ * Context: Process context.  Takes some 10 ms per channel, more if one hangs.
+ * Return: 0 if all is well, -EIO if a channel is not, or another errno if the
+ *	test could not be made.
+ */
+int pmem_dma_selftest(struct pmem_dma_dev *pd)
+{
+	struct pmem_dma_buffers b;
+	struct pmem_dma_admin admin = { };
+	char name[32], *out = pd->selftest;
+	size_t len = 0, size = sizeof(pd->selftest);
+	unsigned int n;
+	int rc, bad = 0;
+
+	rc = mutex_lock_interruptible(&pd->admin_lock);
+	if (rc)
+		return rc;
+	rc = pmem_dma_get_buffers(&b, 2 * PMEM_DMA_TEST_BYTES);
+	if (rc)
+		goto out_unlock;
+	if (b.bytes < 2 * PMEM_DMA_TEST_BYTES) {
+		rc = -ENOMEM;
+		goto out_put;
+	}
+	out[0] = '\0';
+	for (n = 0; pmem_dma_admin_nth(pd, &admin, n, name, sizeof(name)); n++) {
+		rc = pmem_dma_test_link(pd, &admin, &b);
+		if (rc == -ENODEV || rc == -EINTR)
+			goto out_put;
+		if (rc)
+			bad = -EIO;
+		len += scnprintf(out + len, size - len, "%u %s %s%s%s\n",
+				 admin.queue, name, pmem_dma_test_verdict(rc),
+				 rc ? " " : "", rc ? admin.step : "");
+	}
+	if (!n)
+		scnprintf(out, size, "no channel\n");
+	rc = bad;
+out_put:
+	pmem_dma_put_buffers(&b);
+out_unlock:
+	mutex_unlock(&pd->admin_lock);
+	return rc;
+}
+
+/**
+ * pmem_dma_selftest_show() - result of the last pmem_dma_selftest()
+ * @pd: the disk
+ * @buf: a page
+ *
+ * Context: Process context.
+ * Return: bytes.
+ */
+ssize_t pmem_dma_selftest_show(struct pmem_dma_dev *pd, char *buf)
+{
+	ssize_t len;
+
+	mutex_lock(&pd->admin_lock);
+	len = sysfs_emit(buf, "%s", pd->selftest[0] ? pd->selftest :
+			 "not run\n");
+	mutex_unlock(&pd->admin_lock);
+	return len;
+}
+
+/* ------------------------------------------------------------- calibration */
+
+/* In pieces, as the copies of a bio are, and so that others get the CPU. */
+static int pmem_dma_cal_cpu(struct pmem_dma_dev *pd, struct pmem_dma_buffers *b,
+			    bool write, u32 len, u64 *ns)
+{
+	u64 offset = pmem_core_offset(pd->pmem, 0), start;
+	u32 at, piece;
+	int rc = 0;
+
+	for (at = 0; at < len && !rc; at += piece) {
+		piece = min_t(u32, len - at, SZ_4K);
+		start = ktime_get_ns();
+		if (write)
+			memcpy_flushcache(b->to + at, b->from + at, piece);
+		else
+			rc = pmem_dma_read_media(pd, b->to + at, offset + at,
+						 piece);
+		*ns += ktime_get_ns() - start;
+		cond_resched();
+	}
+	return rc;
+}
+
+static int pmem_dma_cal_one(struct pmem_dma_dev *pd,
+			    struct pmem_dma_admin *admin,
+			    struct pmem_dma_buffers *b, bool write,
+			    u32 len, u64 *best)
+{
+	unsigned int round;
+	int rc = 0;
+
+	best[0] = U64_MAX;
+	best[1] = U64_MAX;
+	admin->to = b->to;
+	admin->from = write ? b->from : NULL;
+	admin->offset = pmem_core_offset(pd->pmem, 0);
+	admin->len = len;
+	for (round = 0; round < PMEM_DMA_CAL_ROUNDS && !rc; round++) {
+		u64 cpu = 0;
+
+		rc = pmem_dma_admin_copy(pd, admin);
+		best[0] = min(best[0], admin->ns);
+		if (!rc)
+			rc = pmem_dma_cal_cpu(pd, b, write, len, &cpu);
+		best[1] = min(best[1], cpu);
+		usleep_range(1000, 2000);
+	}
+	return rc;
+}
+
+/* The shortest length from which on the channel was always faster. */
+static u32 pmem_dma_cal_min(const struct pmem_dma_cal *cal, int dir)
+{
+	u32 best = U32_MAX;
+	int i;
+
+	for (i = cal->nr - 1; i >= 0; i--) {
+		if (cal->ns[dir][i][0] > cal->ns[dir][i][1])
+			break;
+		best = PMEM_DMA_CAL_FIRST << i;
+	}
+	return best;
+}
+
+static int pmem_dma_cal_all(struct pmem_dma_dev *pd, struct pmem_dma_admin *admin,
+			    struct pmem_dma_buffers *b, struct pmem_dma_cal *cal)
+{
+	u64 most = min_t(u64, b->bytes,
+			 get_capacity(pd->disk) << SECTOR_SHIFT);
+	int dir, rc = 0;
+	u32 len;
+
+	for (cal->nr = 0; cal->nr < PMEM_DMA_CAL_NR; cal->nr++) {
+		len = PMEM_DMA_CAL_FIRST << cal->nr;
+		if (len > most)
+			break;
+		for (dir = 0; dir < 2; dir++) {
+			rc = pmem_dma_cal_one(pd, admin, b, dir, len,
+					      cal->ns[dir][cal->nr]);
+			if (rc == -EOPNOTSUPP && cal->nr)
+				break;	/* longer than a descriptor */
+			if (rc)
+				return rc;
+		}
+		if (rc)
+			break;
+	}
+	cal->min_bytes[READ] = pmem_dma_cal_min(cal, READ);
+	cal->min_bytes[WRITE] = pmem_dma_cal_min(cal, WRITE);
+	return 0;
+}
+
+/**
+ * pmem_dma_calibrate() - find the lengths from which on a channel is faster
+ * @pd: the disk
+ *
+ * Changes no setting.  The channel is the first of the disk; the copies of the
+ * write direction go to memory, since the media is not written to.
+ *
+ * Context: Process context.  Takes some 300 ms.
+ * Return: 0, -ENOENT if there is no channel, -EIO if it failed or the media is
+ *	bad where it was read, or another errno.
+ */
+int pmem_dma_calibrate(struct pmem_dma_dev *pd)
+{
+	struct pmem_dma_admin admin = { };
+	struct pmem_dma_cal cal = { };
+	struct pmem_dma_buffers b;
+	char name[32];
+	int rc;
+
+	rc = mutex_lock_interruptible(&pd->admin_lock);
+	if (rc)
+		return rc;
+	rc = pmem_dma_get_buffers(&b, PMEM_DMA_CAL_FIRST << (PMEM_DMA_CAL_NR - 1));
+	if (rc)
+		goto out_unlock;
+	rc = -ENOENT;
+	if (pmem_dma_admin_nth(pd, &admin, 0, name, sizeof(name)))
+		rc = -EIO;
+	if (rc == -EIO && !pmem_core_is_bad(pd->pmem, 0, b.bytes))
+		rc = pmem_dma_cal_all(pd, &admin, &b, &cal);
+	if (!rc)
+		pd->cal = cal;
+	pmem_dma_put_buffers(&b);
+out_unlock:
+	mutex_unlock(&pd->admin_lock);
+	return rc;
+}
+
+/**
+ * pmem_dma_calibrate_apply() - set the minimum lengths that were found
+ * @pd: the disk
+ *
+ * Context: Process context.
+ * Return: 0, or -ENODATA without a calibration.
+ */
+int pmem_dma_calibrate_apply(struct pmem_dma_dev *pd)
+{
+	int rc = -ENODATA;
+
+	mutex_lock(&pd->admin_lock);
+	if (pd->cal.nr) {
+		WRITE_ONCE(pd->min_bytes[READ], pd->cal.min_bytes[READ]);
+		WRITE_ONCE(pd->min_bytes[WRITE], pd->cal.min_bytes[WRITE]);
+		rc = 0;
+	}
+	mutex_unlock(&pd->admin_lock);
+	return rc;
+}
+
+/**
+ * pmem_dma_calibrate_show() - result of the last pmem_dma_calibrate()
+ * @pd: the disk
+ * @buf: a page
+ *
+ * Context: Process context.
+ * Return: bytes.
+ */
+ssize_t pmem_dma_calibrate_show(struct pmem_dma_dev *pd, char *buf)
+{
+	const struct pmem_dma_cal *cal = &pd->cal;
+	int len = 0, i;
+
+	mutex_lock(&pd->admin_lock);
+	if (!cal->nr)
+		len = sysfs_emit(buf, "not run\n");
+	for (i = 0; i < cal->nr; i++)
+		len += sysfs_emit_at(buf, len, "%lu %llu %llu %llu %llu\n",
+				     (unsigned long)PMEM_DMA_CAL_FIRST << i,
+				     cal->ns[READ][i][0], cal->ns[READ][i][1],
+				     cal->ns[WRITE][i][0], cal->ns[WRITE][i][1]);
+	if (cal->nr)
+		len += sysfs_emit_at(buf, len,
+				     "read_min_bytes %u\nwrite_min_bytes %u\n",
+				     cal->min_bytes[READ], cal->min_bytes[WRITE]);
+	mutex_unlock(&pd->admin_lock);
+	return len;
+}
