@@ -120,6 +120,16 @@ static void pmem_forget_bad(struct pmem_device *pmem, sector_t sector,
 
 /* ------------------------------------------------------------- CPU copying */
 
+/*
+ * Pages that follow each other in a bio are copied at once, where the kernel maps
+ * all memory and caches need no care page by page.
+ */
+#if defined(CONFIG_HIGHMEM) || ARCH_IMPLEMENTS_FLUSH_DCACHE_PAGE
+#define pmem_for_each_piece bio_for_each_segment
+#else
+#define pmem_for_each_piece bio_for_each_bvec
+#endif
+
 static blk_status_t pmem_read(struct pmem_device *pmem, struct page *page,
 			      unsigned int page_off, u64 offset,
 			      unsigned int len)
@@ -164,6 +174,27 @@ static blk_status_t pmem_write_bad(struct pmem_device *pmem, struct page *page,
 	return cleared == len ? BLK_STS_OK : BLK_STS_IOERR;
 }
 
+/* Page by page: one that stays bad does not keep the others from being written. */
+static blk_status_t pmem_write_bad_bio(struct pmem_device *pmem, struct bio *bio)
+{
+	struct bvec_iter iter;
+	struct bio_vec bv;
+	blk_status_t sts;
+
+	bio_for_each_segment(bv, bio, iter) {
+		if (pmem_core_is_bad(pmem, iter.bi_sector, bv.bv_len)) {
+			sts = pmem_write_bad(pmem, bv.bv_page, bv.bv_offset,
+					     iter.bi_sector, bv.bv_len);
+			if (sts)
+				return sts;
+			continue;
+		}
+		pmem_write(pmem, bv.bv_page, bv.bv_offset,
+			   pmem_core_offset(pmem, iter.bi_sector), bv.bv_len);
+	}
+	return BLK_STS_OK;
+}
+
 /**
  * pmem_core_copy_bio() - read or write the bytes of a bio with the CPU
  * @pmem: the device
@@ -188,7 +219,7 @@ blk_status_t pmem_core_copy_bio(struct pmem_device *pmem, struct bio *bio)
 	if (!op_is_write(bio_op(bio))) {
 		if (unlikely(bad))
 			return BLK_STS_IOERR;
-		bio_for_each_segment(bv, bio, iter) {
+		pmem_for_each_piece(bv, bio, iter) {
 			sts = pmem_read(pmem, bv.bv_page, bv.bv_offset,
 					pmem_core_offset(pmem, iter.bi_sector),
 					bv.bv_len);
@@ -198,18 +229,11 @@ blk_status_t pmem_core_copy_bio(struct pmem_device *pmem, struct bio *bio)
 		return BLK_STS_OK;
 	}
 
-	bio_for_each_segment(bv, bio, iter) {
-		if (unlikely(bad) &&
-		    pmem_core_is_bad(pmem, iter.bi_sector, bv.bv_len)) {
-			sts = pmem_write_bad(pmem, bv.bv_page, bv.bv_offset,
-					     iter.bi_sector, bv.bv_len);
-			if (sts)
-				return sts;
-			continue;
-		}
+	if (unlikely(bad))
+		return pmem_write_bad_bio(pmem, bio);
+	pmem_for_each_piece(bv, bio, iter)
 		pmem_write(pmem, bv.bv_page, bv.bv_offset,
 			   pmem_core_offset(pmem, iter.bi_sector), bv.bv_len);
-	}
 	return BLK_STS_OK;
 }
 EXPORT_SYMBOL_GPL(pmem_core_copy_bio);

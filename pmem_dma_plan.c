@@ -7,27 +7,6 @@
 #include "pmem_dma_plan.h"
 
 /**
- * pmem_dma_wants_engine() - is an engine the better choice?
- * @policy: what the administrator asked for
- * @bytes: length of the request
- * @min_bytes: shortest request that @PMEM_DMA_POLICY_AUTO gives to an engine
- *
- * Return: true for an engine, false for the CPU.
- */
-bool pmem_dma_wants_engine(enum pmem_dma_policy policy, u32 bytes,
-			   u32 min_bytes)
-{
-	switch (policy) {
-	case PMEM_DMA_POLICY_AUTO:
-		return bytes >= min_bytes;
-	case PMEM_DMA_POLICY_DMA:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/**
  * pmem_dma_plan_add() - append a piece of memory to a plan
  * @plan: the plan
  * @limits: what the channel can do

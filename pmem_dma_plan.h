@@ -86,8 +86,27 @@ struct pmem_dma_plan {
 	u32 nr;
 };
 
-bool pmem_dma_wants_engine(enum pmem_dma_policy policy, u32 bytes,
-			   u32 min_bytes);
+/**
+ * pmem_dma_wants_engine() - is an engine the better choice?
+ * @policy: what the administrator asked for
+ * @bytes: length of the request
+ * @min_bytes: shortest request that @PMEM_DMA_POLICY_AUTO gives to an engine
+ *
+ * Return: true for an engine, false for the CPU.
+ */
+static inline bool pmem_dma_wants_engine(enum pmem_dma_policy policy, u32 bytes,
+					 u32 min_bytes)
+{
+	switch (policy) {
+	case PMEM_DMA_POLICY_AUTO:
+		return bytes >= min_bytes;
+	case PMEM_DMA_POLICY_DMA:
+		return true;
+	default:
+		return false;
+	}
+}
+
 enum pmem_dma_path pmem_dma_plan_add(struct pmem_dma_plan *plan,
 				     const struct pmem_dma_limits *limits,
 				     u64 addr, u32 len);

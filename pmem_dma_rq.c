@@ -9,7 +9,7 @@
  *		spinlock from one to the other, so that nothing may come in
  *		between.  The channel is kicked once for a batch of requests.
  *	complete pmem_dma_done() is called for every descriptor; the last one
- *		finishes the request, straight from the callback if nothing is
+ *		finishes the request, straight from the callback if little is
  *		left to do, else on the queue's work.
  *
  * An engine that fails makes a request slow, never wrong: the CPU copies it
@@ -35,6 +35,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/percpu.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "pmem.h"
@@ -49,6 +50,12 @@
 
 /* How often a request may be overdue on a channel that completes others. */
 #define PMEM_DMA_MAX_OVERDUE	5
+
+/*
+ * To write back so much takes some microseconds, no longer than to have a worker
+ * do it, and is done where the callback comes in, which may be a softirq.
+ */
+#define PMEM_DMA_WB_INLINE	SZ_64K
 
 /* How long a submitter waits for the descriptors ahead of a full ring. */
 #define PMEM_DMA_FULL_WAIT_US	50
@@ -245,10 +252,11 @@ static void pmem_dma_finish(struct pmem_dma_cmd *cmd)
 {
 	struct request *rq = blk_mq_rq_from_pdu(cmd);
 	struct pmem_dma_queue *q = cmd->q;
-	bool persist = op_is_write(req_op(rq)) &&
-		(q->pd->pmem->needs_wb || (rq->cmd_flags & REQ_FUA));
+	bool slow = cmd->failed || (rq->cmd_flags & REQ_FUA) ||
+		(op_is_write(req_op(rq)) && q->pd->pmem->needs_wb &&
+		 blk_rq_bytes(rq) > PMEM_DMA_WB_INLINE);
 
-	if (!cmd->failed && !persist)
+	if (likely(!slow))
 		blk_mq_complete_request(rq);
 	else if (llist_add(&cmd->done, &q->done))
 		queue_work(pmem_dma_wq, &q->work);
@@ -438,7 +446,7 @@ static struct pmem_dma_link *pmem_dma_pick_link(struct pmem_dma_queue *q)
 }
 
 /*
- * Who moves the request?  PMEM_DMA_ENGINE leaves the channel and the segments
+ * An engine is wanted: can one do it?  PMEM_DMA_ENGINE leaves the channel and the segments
  * in the command, and their number in *@nr.
  */
 static enum pmem_dma_path pmem_dma_plan(struct pmem_dma_queue *q,
@@ -454,9 +462,6 @@ static enum pmem_dma_path pmem_dma_plan(struct pmem_dma_queue *q,
 	struct req_iterator iter;
 	struct bio_vec bv;
 
-	if (!pmem_dma_wants_engine(READ_ONCE(pd->policy), blk_rq_bytes(rq),
-				   READ_ONCE(pd->min_bytes[rq_data_dir(rq)])))
-		return PMEM_DMA_CPU_CHOSEN;
 	cmd->link = pmem_dma_pick_link(q);
 	if (unlikely(!cmd->link))
 		return PMEM_DMA_CPU_NO_CHANNEL;
@@ -480,7 +485,8 @@ static enum pmem_dma_path pmem_dma_plan(struct pmem_dma_queue *q,
 
 /* ------------------------------------------------------------------ blk-mq */
 
-static enum pmem_dma_path pmem_dma_execute(struct pmem_dma_queue *q,
+/* Not in the way of requests that are for the CPU anyway. */
+static noinline enum pmem_dma_path pmem_dma_execute(struct pmem_dma_queue *q,
 					   struct request *rq)
 {
 	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
@@ -597,7 +603,11 @@ static blk_status_t pmem_dma_queue_rq(struct blk_mq_hw_ctx *hctx,
 	switch (req_op(rq)) {
 	case REQ_OP_READ:
 	case REQ_OP_WRITE:
-		path = pmem_dma_execute(q, rq);
+		path = PMEM_DMA_CPU_CHOSEN;
+		if (pmem_dma_wants_engine(READ_ONCE(pd->policy),
+					  blk_rq_bytes(rq),
+					  READ_ONCE(pd->min_bytes[rq_data_dir(rq)])))
+			path = pmem_dma_execute(q, rq);
 		/*
 		 * Kick the engine for the whole batch before the CPU copies,
 		 * so that both work at the same time.
