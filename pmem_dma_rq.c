@@ -295,8 +295,8 @@ static void pmem_dma_done(void *param, const struct dmaengine_result *res)
 
 /* ----------------------------------------------------------------- execute */
 
-static bool pmem_dma_map_segs(struct pmem_dma_cmd *cmd, u32 nr,
-			      enum dma_data_direction dir)
+static __always_inline bool pmem_dma_map_segs(struct pmem_dma_cmd *cmd, u32 nr,
+					      enum dma_data_direction dir)
 {
 	struct device *dev = cmd->link->ch->dev;
 
@@ -315,9 +315,9 @@ static bool pmem_dma_map_segs(struct pmem_dma_cmd *cmd, u32 nr,
 }
 
 /* Prep and submit one segment; false if the channel does not take it. */
-static bool pmem_dma_submit_seg(struct pmem_dma_cmd *cmd,
-				u32 i, dma_addr_t media, bool write,
-				unsigned long flags)
+static __always_inline bool pmem_dma_submit_seg(struct pmem_dma_cmd *cmd,
+						u32 i, dma_addr_t media,
+						bool write, unsigned long flags)
 {
 	const struct pmem_dma_seg *seg = &cmd->segs[i];
 	struct dma_chan *chan = cmd->link->ch->chan;
@@ -487,7 +487,7 @@ static enum pmem_dma_path pmem_dma_plan(struct pmem_dma_queue *q,
 
 /* Not in the way of requests that are for the CPU anyway. */
 static noinline enum pmem_dma_path pmem_dma_execute(struct pmem_dma_queue *q,
-					   struct request *rq)
+						    struct request *rq)
 {
 	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
 	struct pmem_dma_link *link;
@@ -543,8 +543,8 @@ static struct pmem_dma_link *pmem_dma_admin_link(struct pmem_dma_dev *pd,
  * A copy that pmem_dma_admin.c asks for, on a channel that need not belong to the
  * queue that the request came by.  No CPU stands in for the channel.
  */
-static blk_status_t pmem_dma_queue_admin(struct pmem_dma_dev *pd,
-					 struct request *rq)
+static noinline blk_status_t pmem_dma_queue_admin(struct pmem_dma_dev *pd,
+						  struct request *rq)
 {
 	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
 	struct pmem_dma_admin *admin = cmd->admin;
