@@ -179,6 +179,7 @@ static struct gendisk *pmem_dma_alloc_disk(struct pmem_device *pmem,
 	pmem->fe_data = pd;
 	pmem_dma_log_queues(pd);
 	pmem_dma_add_disk(pd);
+	pmem_dma_debugfs_add(pd);
 	return disk;
 
 out_gen_del:
@@ -194,6 +195,7 @@ static void pmem_dma_free(struct pmem_device *pmem)
 {
 	struct pmem_dma_dev *pd = pmem->fe_data;
 
+	pmem_dma_debugfs_del(pd);
 	pmem_dma_del_disk(pd);
 	put_disk(pd->disk);
 	pmem_dma_gen_del(pd);
@@ -221,9 +223,10 @@ static int __init pmem_dma_init(void)
 	rc = pmem_dma_rq_init();
 	if (rc)
 		return rc;
+	pmem_dma_debugfs_init();
 	rc = pmem_dma_provider_init();
 	if (rc)
-		goto out_rq_exit;
+		goto out_debugfs_exit;
 	rc = pmem_core_register(&pmem_dma_frontend, THIS_MODULE,
 				KBUILD_MODNAME);
 	if (rc)
@@ -232,7 +235,8 @@ static int __init pmem_dma_init(void)
 
 out_provider_exit:
 	pmem_dma_provider_exit();
-out_rq_exit:
+out_debugfs_exit:
+	pmem_dma_debugfs_exit();
 	pmem_dma_rq_exit();
 	return rc;
 }
@@ -242,6 +246,7 @@ static void __exit pmem_dma_exit(void)
 {
 	pmem_core_unregister(&pmem_dma_frontend);
 	pmem_dma_provider_exit();
+	pmem_dma_debugfs_exit();
 	pmem_dma_rq_exit();
 }
 module_exit(pmem_dma_exit);

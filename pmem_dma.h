@@ -16,6 +16,7 @@
 
 #include "pmem_dma_plan.h"
 
+struct dentry;
 struct pmem_device;
 struct pmem_dma_slot;
 
@@ -197,6 +198,7 @@ struct pmem_dma_admin {
  * @nr_channels: channels that there were when the links were made
  * @released: an administrator gave the channels back; no rescan by ourselves
  * @gen_id: number by which callbacks find the disk
+ * @debugfs: directory
  * @admin_lock: self-test and calibration, one at a time, and their results
  * @selftest: text for sysfs
  * @cal: the calibration
@@ -226,6 +228,7 @@ struct pmem_dma_dev {
 	u32 gen_id;
 #endif
 	struct list_head maps;
+	struct dentry *debugfs;
 	struct mutex admin_lock;
 	char selftest[2048];
 	struct pmem_dma_cal cal;
@@ -268,7 +271,8 @@ void pmem_dma_rq_exit(void);
 size_t pmem_dma_rq_size(unsigned int num_sg);
 void pmem_dma_finish_work(struct work_struct *work);
 unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd,
-			       struct pmem_dma_chan *ch);
+			       struct pmem_dma_chan *ch,
+			       struct pmem_dma_queue *q);
 unsigned int pmem_dma_reap(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
 			   dma_cookie_t before);
 bool pmem_dma_busy_with(struct pmem_dma_dev *pd, struct device *dev);
@@ -320,6 +324,12 @@ ssize_t pmem_dma_selftest_show(struct pmem_dma_dev *pd, char *buf);
 int pmem_dma_calibrate(struct pmem_dma_dev *pd);
 int pmem_dma_calibrate_apply(struct pmem_dma_dev *pd);
 ssize_t pmem_dma_calibrate_show(struct pmem_dma_dev *pd, char *buf);
+
+/* pmem_dma_debugfs.c */
+void pmem_dma_debugfs_init(void);
+void pmem_dma_debugfs_exit(void);
+void pmem_dma_debugfs_add(struct pmem_dma_dev *pd);
+void pmem_dma_debugfs_del(struct pmem_dma_dev *pd);
 
 /* pmem_dma_sysfs.c */
 extern const struct attribute_group *pmem_dma_groups[];

@@ -106,7 +106,7 @@ unsigned int pmem_dma_count_inflight(struct pmem_dma_chan *ch)
 
 	list_for_each_entry_srcu(pd, &pmem_dma_disks, node,
 				 srcu_read_lock_held(&pmem_dma_disks_srcu))
-		n += pmem_dma_inflight(pd, ch);
+		n += pmem_dma_inflight(pd, ch, NULL);
 	srcu_read_unlock(&pmem_dma_disks_srcu, idx);
 	return n;
 }

@@ -690,6 +690,7 @@ static enum blk_eh_timer_return pmem_dma_timeout(struct request *rq)
 /* What pmem_dma_reap() and pmem_dma_inflight() look for. */
 struct pmem_dma_search {
 	struct pmem_dma_chan *ch;
+	struct pmem_dma_queue *q;
 	dma_cookie_t before;
 	bool reap;
 	unsigned int found;
@@ -708,7 +709,8 @@ static bool pmem_dma_search_rq(struct request *rq, void *data)
 	struct pmem_dma_search *search = data;
 	int pending;
 
-	if (!link || (search->ch && link->ch != search->ch))
+	if (!link || (search->ch && link->ch != search->ch) ||
+	    (search->q && cmd->q != search->q))
 		return true;
 	pending = atomic_read(&cmd->pending);
 	if (!pending)
@@ -751,16 +753,18 @@ unsigned int pmem_dma_reap(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
 }
 
 /**
- * pmem_dma_inflight() - count the requests of a disk on a channel
+ * pmem_dma_inflight() - count the requests of a disk that channels have
  * @pd: the disk
- * @ch: the channel, or NULL for all
+ * @ch: only those on this channel, or NULL
+ * @q: only those of this queue, or NULL
  *
  * Context: Process context.
  * Return: number of requests.
  */
-unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch)
+unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
+			       struct pmem_dma_queue *q)
 {
-	struct pmem_dma_search search = { .ch = ch };
+	struct pmem_dma_search search = { .ch = ch, .q = q };
 
 	blk_mq_tagset_busy_iter(&pd->set, pmem_dma_search_rq, &search);
 	return search.found;

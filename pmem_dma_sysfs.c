@@ -162,7 +162,7 @@ static ssize_t stats_show(struct device *dev, struct device_attribute *attr,
 	len += sysfs_emit_at(buf, len, "engine_errors %llu\n", sum.errors);
 	len += sysfs_emit_at(buf, len, "timeouts %llu\n", sum.timeouts);
 	len += sysfs_emit_at(buf, len, "in_flight %u\n",
-			     pmem_dma_inflight(pd, NULL));
+			     pmem_dma_inflight(pd, NULL, NULL));
 #ifdef CONFIG_BLK_DEV_PMEM_DMA_DEBUG_GENCTR
 	len += sysfs_emit_at(buf, len, "spurious %llu\n", sum.spurious);
 #endif
