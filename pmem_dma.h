@@ -229,7 +229,7 @@ struct pmem_dma_dev {
 #endif
 	struct list_head maps;
 	struct dentry *debugfs;
-	struct mutex admin_lock;
+	struct mutex admin_lock;	/* @selftest, @cal */
 	char selftest[2048];
 	struct pmem_dma_cal cal;
 };

@@ -23,6 +23,7 @@
 
 #include <linux/bitfield.h>
 #include <linux/blk-mq.h>
+#include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -75,7 +76,7 @@ static int pmem_dma_gen_add_queue(struct pmem_dma_dev *pd, unsigned int index,
 	unsigned int depth = pd->set.queue_depth, tag;
 	size_t size = (void *)pmem_dma_slot_at(q, 1) - (void *)q->slots;
 
-	q->slots = kvcalloc_node(depth, size, GFP_KERNEL, q->nid);
+	q->slots = kvzalloc_node(array_size(depth, size), GFP_KERNEL, q->nid);
 	if (!q->slots)
 		return -ENOMEM;
 	for (tag = 0; tag < depth; tag++)

@@ -71,7 +71,7 @@ wait_for 20 grep -qE 'channel_state: .* state=(healthy|benched)' $trace
 mark "the events tell what happens"
 
 cat "/sys/kernel/debug/pmem_dma/$dev/queues"
-expect_same "queues in debugfs" "$(ls -d "/sys/block/$disk/mq/"* | wc -l)" \
+expect_same "queues in debugfs" "$(find "/sys/block/$disk/mq/" -mindepth 1 -maxdepth 1 | wc -l)" \
 	"$(grep -c ^queue= "/sys/kernel/debug/pmem_dma/$dev/queues")"
 refuse "requests in flight of an idle disk" \
 	grep -E 'in_flight=[1-9]' "/sys/kernel/debug/pmem_dma/$dev/queues"
