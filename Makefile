@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: all help modules objects modules_install clean lab lab-shell demo check \
-	check-debug lint
+	check-debug bench-insn lint
 
 all: modules
 
@@ -20,6 +20,8 @@ help:
 	@echo '  demo             compare pmem_dma with the stock driver, print a table'
 	@echo '  check            run all tests (CASE=glob for some of them)'
 	@echo '  check-debug      run them on a kernel that looks for bugs (made once, takes long)'
+	@echo '  bench-insn       count the instructions of an I/O, compare with the baseline'
+	@echo '                   (ACCEPT=1: make them the baseline)'
 	@echo '  lint             run the static checkers'
 	@echo '  lab              make or update the Debian root that these need'
 	@echo '  lab-shell        boot the test machine and give a shell in it'
@@ -95,6 +97,9 @@ check:
 
 check-debug:
 	tests/run --kver debug
+
+bench-insn:
+	tests/bench/run
 
 lint:
 	tests/lint
