@@ -51,15 +51,27 @@ static const char * const pmem_dma_state_names[] = {
 	[PMEM_DMA_GONE] = "gone",
 };
 
+static bool pmem_dma_rest_is_over(const struct pmem_dma_chan *ch)
+{
+	return time_after_eq(jiffies, READ_ONCE(ch->bench_end));
+}
+
 /**
  * pmem_dma_state_name() - state of a channel as sysfs shows it
  * @ch: the channel
+ *
+ * One that has rested becomes healthy with the next request, and is called so
+ * before that comes.
  *
  * Return: a constant string.
  */
 const char *pmem_dma_state_name(const struct pmem_dma_chan *ch)
 {
-	return pmem_dma_state_names[READ_ONCE(ch->state)];
+	unsigned int state = READ_ONCE(ch->state);
+
+	if (state == PMEM_DMA_BENCHED && pmem_dma_rest_is_over(ch))
+		state = PMEM_DMA_HEALTHY;
+	return pmem_dma_state_names[state];
 }
 
 /* False if somebody else changed the state first. */
@@ -97,7 +109,7 @@ static void pmem_dma_bench(struct pmem_dma_chan *ch, enum pmem_dma_state from)
  */
 bool pmem_dma_chan_rested(struct pmem_dma_chan *ch)
 {
-	return time_after_eq(jiffies, READ_ONCE(ch->bench_end)) &&
+	return pmem_dma_rest_is_over(ch) &&
 		pmem_dma_move(ch, PMEM_DMA_BENCHED, PMEM_DMA_HEALTHY);
 }
 
