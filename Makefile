@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: all help modules objects modules_install clean lab lab-shell demo check \
-	check-debug bench-insn lint
+	check-debug bench-insn bench-genctr lint
 
 all: modules
 
@@ -21,6 +21,7 @@ help:
 	@echo '  check            run all tests (CASE=glob for some of them)'
 	@echo '  check-debug      run them on a kernel that looks for bugs (made once, takes long)'
 	@echo '  bench-insn       count the instructions of an I/O, compare with the baseline'
+	@echo '  bench-genctr     what DEBUG_GENCTR=1 costs, by fio'
 	@echo '                   (ACCEPT=1: make them the baseline)'
 	@echo '  lint             run the static checkers'
 	@echo '  lab              make or update the Debian root that these need'
@@ -100,6 +101,9 @@ check-debug:
 
 bench-insn:
 	tests/bench/run
+
+bench-genctr:
+	tests/bench/genctr
 
 lint:
 	tests/lint

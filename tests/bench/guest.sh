@@ -244,7 +244,60 @@ by_dma()
 	policy dma
 	traced pmem_dma.dma
 	policy cpu
+	genctr
 	fact channels "$(tr '\n' ';' <"/sys/block/$ns_disk/dma/channels")"
+}
+
+# The DMA path of a driver that checks the generation of callbacks.
+genctr()
+{
+	unbind "$ns_dev"
+	rmmod pmem_dma
+	insmod /bench/genctr/pmem_dma.ko
+	rebind pmem_dma "$ns_dev" "$ns_disk"
+	policy dma
+	prepare_queue "$ns_disk"
+	figures "pmem_dma/dma GENCTR=y" "/dev/$ns_disk" psync,io_uring 4096 read,write
+	policy cpu
+	figures "pmem_dma/cpu GENCTR=y" "/dev/$ns_disk" psync,io_uring 4096 read,write
+	unbind "$ns_dev"
+	rmmod pmem_dma
+	rebind pmem_dma "$ns_dev" "$ns_disk"
+}
+
+# --- Self-test and calibration, and a reader who must not notice -------------
+
+# latency_with PROVIDER FILE: five times alone, and five times with it.
+latency_with()
+{
+	local provider=$1 file=$2 run tester
+
+	unbind "$ns_dev"
+	rmmod nulldma swdma 2>/dev/null || true
+	modprobe "$provider"
+	bind pmem_dma "$ns_dev"
+	wait_for 10 test -b "/dev/$ns_disk"
+	for run in 1 2 3 4 5; do
+		fact "latency.$file.alone.$run" \
+			"$(/bench/insn "/dev/$ns_disk" psync 4096 read 20000 latency)"
+		touch /tmp/go-on
+		/bench/insn "/sys/block/$ns_disk/dma/$file" 1 /tmp/go-on &
+		tester=$!
+		fact "latency.$file.with.$run" \
+			"$(/bench/insn "/dev/$ns_disk" psync 4096 read 20000 latency)"
+		rm /tmp/go-on
+		wait "$tester" || fail "$file failed"
+	done
+	say "latency with $file"
+}
+
+# The reader's requests are too short for an engine. The self-test needs a provider
+# that moves data; the calibration one that takes no CPU for it, as a real one.
+admin_latency()
+{
+	policy auto
+	latency_with swdma selftest
+	latency_with nulldma calibrate
 }
 
 : >/out/figures.tsv
@@ -261,5 +314,6 @@ copies
 stock
 by_cpu
 by_dma
+[ "$trace_ticks" -gt 0 ] || admin_latency
 cat /proc/kallsyms >/out/kallsyms
 say "measured"

@@ -7,6 +7,11 @@
  *		of all rounds the lower decile, the median and the most ticks per I/O
  *	insn FILE ENGINE LENGTH DIRECTION TICKS
  *		do I/O for so long, for somebody who watches
+ *	insn FILE WORD STOP
+ *		write the word to the file, over and over until STOP is gone
+ *	insn FILE ENGINE LENGTH DIRECTION COUNT latency
+ *		print the median, the 99.99th percentile and the most ticks of so many
+ *		I/Os, each at a random place
  *
  * Each list is separated by commas; ENGINES are psync, libaio and io_uring, as fio
  * calls them, at depth 1. I/O is direct, one block after the other over a part of
@@ -266,6 +271,30 @@ static void go_on(const struct engine *engine, struct request *rq, uint64_t tick
 	}
 }
 
+static void latencies(const struct engine *engine, struct request *rq, size_t count)
+{
+	uint64_t *ticks = calloc(count, sizeof(*ticks)), start;
+	unsigned int seed = 1;
+	size_t i;
+
+	if (!count || !ticks)
+		die("no memory for %zu latencies", count);
+	if (engine->open)
+		engine->open();
+	for (i = 0; i < count; i++) {
+		rq->at = FIRST_BYTE + (off_t)((size_t)rand_r(&seed) %
+					      (RANGE_BYTES / rq->bytes) * rq->bytes);
+		start = __rdtsc();
+		engine->io(rq);
+		ticks[i] = __rdtsc() - start;
+	}
+	qsort(ticks, count, sizeof(ticks[0]), compare);
+	printf("%llu %llu %llu\n", (unsigned long long)ticks[count / 2],
+	       (unsigned long long)ticks[count - 1 - count / 10000],
+	       (unsigned long long)ticks[count - 1]);
+	free(ticks);
+}
+
 static struct request make_request(void *buffer, const char *bytes, const char *direction)
 {
 	struct request rq = { .buffer = buffer, .at = FIRST_BYTE };
@@ -302,12 +331,25 @@ static void measure_all(void *buffer, char *names, const char *lengths, const ch
 	}
 }
 
+/* A shell would take longer than what it starts. */
+static int over_and_over(const char *file, const char *word, const char *stop)
+{
+	int out = open(file, O_WRONLY), rc = 0;
+
+	while (!access(stop, F_OK))
+		if (pwrite(out, word, strlen(word), 0) < 0)
+			rc = 1;
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	void *buffer;
 
-	if (argc != 5 && argc != 6)
-		die("usage: insn FILE ENGINES LENGTHS DIRECTIONS [TICKS]");
+	if (argc == 4)
+		return over_and_over(argv[1], argv[2], argv[3]);
+	if (argc < 5 || argc > 7 || (argc == 7 && strcmp(argv[6], "latency")))
+		die("usage: insn FILE ENGINES LENGTHS DIRECTIONS [TICKS | COUNT latency]");
 	fd = open(argv[1], O_RDWR | O_DIRECT);
 	if (fd < 0)
 		die("%s: %s", argv[1], strerror(errno));
@@ -318,10 +360,14 @@ int main(int argc, char **argv)
 	memset(buffer, 0x5a, BUFFER_BYTES);
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		die("mlockall: %s", strerror(errno));
-	if (argc == 6) {
+	if (argc > 5) {
 		struct request rq = make_request(buffer, argv[3], argv[4]);
+		uint64_t n = strtoull(argv[5], NULL, 10);
 
-		go_on(find_engine(argv[2]), &rq, strtoull(argv[5], NULL, 10));
+		if (argc == 7)
+			latencies(find_engine(argv[2]), &rq, n);
+		else
+			go_on(find_engine(argv[2]), &rq, n);
 	} else {
 		measure_all(buffer, argv[2], argv[3], argv[4]);
 	}
