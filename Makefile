@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: all help modules objects modules_install clean lab lab-shell demo check \
-	check-debug bench-insn bench-genctr lint
+	check-debug bench-insn bench-genctr power-cut lint
 
 all: modules
 
@@ -23,6 +23,8 @@ help:
 	@echo '  bench-insn       count the instructions of an I/O, compare with the baseline'
 	@echo '  bench-genctr     what DEBUG_GENCTR=1 costs, by fio'
 	@echo '                   (ACCEPT=1: make them the baseline)'
+	@echo '  power-cut        kill the test machine while it writes, and look for what is missing'
+	@echo '                   (CUTS=50)'
 	@echo '  lint             run the static checkers'
 	@echo '  lab              make or update the Debian root that these need'
 	@echo '  lab-shell        boot the test machine and give a shell in it'
@@ -104,6 +106,8 @@ bench-insn:
 
 bench-genctr:
 	tests/bench/genctr
+power-cut:
+	tests/power-cut/run
 
 lint:
 	tests/lint
