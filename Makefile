@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := all
 .PHONY: all help modules objects modules_install clean lab lab-shell demo check \
-	check-debug bench-insn bench-genctr power-cut lint
+	check-debug bench-insn bench-genctr power-cut soak lint
 
 all: modules
 
@@ -25,6 +25,7 @@ help:
 	@echo '                   (ACCEPT=1: make them the baseline)'
 	@echo '  power-cut        kill the test machine while it writes, and look for what is missing'
 	@echo '                   (CUTS=50)'
+	@echo '  soak             everything at once and at random for a long time (SOAK_MINUTES=30)'
 	@echo '  lint             run the static checkers'
 	@echo '  lab              make or update the Debian root that these need'
 	@echo '  lab-shell        boot the test machine and give a shell in it'
@@ -108,6 +109,14 @@ bench-genctr:
 	tests/bench/genctr
 power-cut:
 	tests/power-cut/run
+
+# Rounds are begun in that time; the last one is given more to come to its end.
+soak_minutes = $(or $(SOAK_MINUTES),30)
+soak:
+	tests/lab/prepare
+	tests/lab/boot --run tests/cases/105-soak.sh --no-engine --live --out build/soak \
+		--kver $(or $(KVER),6.12) --timeout $$(($(soak_minutes) * 60 + 900)) \
+		--env SOAK_MINUTES=$(soak_minutes) $(if $(SOAK_SEED),--env SOAK_SEED=$(SOAK_SEED))
 
 lint:
 	tests/lint
