@@ -21,8 +21,8 @@ help:
 	@echo '  check            run all tests (CASE=glob for some of them)'
 	@echo '  check-debug      run them on a kernel that looks for bugs (made once, takes long)'
 	@echo '  bench-insn       count the instructions of an I/O, compare with the baseline'
-	@echo '  bench-genctr     what DEBUG_GENCTR=1 costs, by fio'
 	@echo '                   (ACCEPT=1: make them the baseline)'
+	@echo '  bench-genctr     what DEBUG_GENCTR=1 costs, by fio'
 	@echo '  power-cut        kill the test machine while it writes, and look for what is missing'
 	@echo '                   (CUTS=50)'
 	@echo '  soak             everything at once and at random for a long time (SOAK_MINUTES=30)'
@@ -107,6 +107,7 @@ bench-insn:
 
 bench-genctr:
 	tests/bench/genctr
+
 power-cut:
 	tests/power-cut/run
 
