@@ -126,13 +126,13 @@ bind_disks()
 	udevadm settle
 }
 
-# Tell all disks: release or rescan.
+# Tell all disks: release or rescan. They are busy while a request is overdue.
 tell()
 {
 	local disk
 
 	for disk in "${disks[@]}"; do
-		echo 1 >"/sys/block/$disk/dma/$1"
+		wait_for 30 write_to "/sys/block/$disk/dma/$1" 1 2>/dev/null
 	done
 }
 

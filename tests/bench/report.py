@@ -19,7 +19,7 @@ OURS = ("pmem_cpu", "pmem_dma/")
 ENGINES = ("psync", "io_uring", "libaio")
 LENGTHS = (512, 4096, 65536, 2097152)
 DIRECTIONS = ("read", "write")
-# Instructions of a step of the self-test or calibration, with the switches to and fro.
+# Instructions of a step of the self-test or calibration, with the switches of tasks.
 STEP = 40000
 # Traces that are shown function by function.
 DETAILED = ("pmem_dma.cpu-read", "pmem_dma.cpu-write")
