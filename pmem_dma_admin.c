@@ -15,7 +15,7 @@
  * in turn waits for the sysfs file that we are called from.
  *
  * To leave the CPU to others, a step does little, and sleeps so long after it that
- * not even one in ten thousand small requests meets one.
+ * only about one in ten thousand small requests meets one.
  */
 #include <linux/blk-mq.h>
 #include <linux/delay.h>
@@ -54,13 +54,11 @@ static void pmem_dma_nap(void)
  * struct pmem_dma_buffers - what the copies go from and to
  * @to: written by channels
  * @from: read by channels
- * @check: what the CPU finds on the media
  * @bytes: length of each
  */
 struct pmem_dma_buffers {
 	void *to;
 	void *from;
-	void *check;
 	size_t bytes;
 };
 

@@ -53,6 +53,7 @@ struct pmem_dma_slot {
 };
 
 static DEFINE_XARRAY_ALLOC(pmem_dma_gen_disks);
+static u32 pmem_dma_gen_next_disk;
 
 static struct pmem_dma_slot *pmem_dma_slot_at(const struct pmem_dma_queue *q,
 					      unsigned int tag)
@@ -108,10 +109,13 @@ int pmem_dma_gen_add(struct pmem_dma_dev *pd)
 	u32 disk;
 	int rc;
 
-	rc = xa_alloc(&pmem_dma_gen_disks, &disk, NULL,
-		      XA_LIMIT(0, FIELD_MAX(PMEM_DMA_ID_DISK)), GFP_KERNEL);
-	if (rc)
+	/* Not the number of a disk that went a moment ago. */
+	rc = xa_alloc_cyclic(&pmem_dma_gen_disks, &disk, NULL,
+			     XA_LIMIT(0, FIELD_MAX(PMEM_DMA_ID_DISK)),
+			     &pmem_dma_gen_next_disk, GFP_KERNEL);
+	if (rc < 0)
 		return rc;
+	rc = 0;
 	for (i = 0; i < pd->nr_queues && !rc; i++)
 		rc = pmem_dma_gen_add_queue(pd, i, disk);
 	if (rc) {
@@ -190,7 +194,7 @@ static void pmem_dma_gen_spurious(u64 id, const struct pmem_dma_slot *slot)
 					  FIELD_GET(PMEM_DMA_ID_DISK, id));
 	u32 gen = FIELD_GET(PMEM_DMA_ID_GEN, id);
 
-	if (!pd) {
+	if (!slot || !pd) {
 		pr_warn_ratelimited("spurious callback for a disk that is gone\n");
 		return;
 	}
