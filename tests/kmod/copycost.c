@@ -12,7 +12,8 @@
  *	engine		the provider's part: prep, submit, issue, interrupt and a
  *			callback, for the descriptors that pmem_dma would use
  *
- * CPU copies go page by page, as they do for the pages of a bio.  Both sides are
+ * CPU copies go page by page, as those of nd_pmem do; ours take pages that follow
+ * each other at once, which shows as less than nothing left.  Both sides are
  * ordinary memory: that makes no difference where the clock counts instructions,
  * which is what this is for.
  */
