@@ -3,8 +3,9 @@
  * pmem_dma - persistent memory disk whose bytes are moved by DMA engines
  *
  * A blk-mq front end of pmem_core.  This file has the parameters and the disk;
- * the life of a request is told in pmem_dma_rq.c, the trust in channels in
- * pmem_dma_health.c, which queue uses which channel in pmem_dma_queue.c.
+ * the life of a request is told in pmem_dma_rq.c, how late ones are found in
+ * pmem_dma_inflight.c, the trust in channels in pmem_dma_health.c, which queue
+ * uses which channel in pmem_dma_queue.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -153,6 +154,7 @@ static struct gendisk *pmem_dma_alloc_disk(struct pmem_device *pmem,
 	pd->min_bytes[WRITE] = PMEM_DMA_WRITE_MIN;
 	INIT_LIST_HEAD(&pd->maps);
 	mutex_init(&pd->admin_lock);
+	pmem_dma_watch_init(pd);
 	pd->stats = alloc_percpu(struct pmem_dma_stats);
 	rc = pd->stats ? pmem_dma_make_queues(pd, q_per_node.value) : -ENOMEM;
 	if (rc)
@@ -195,6 +197,7 @@ static void pmem_dma_free(struct pmem_device *pmem)
 {
 	struct pmem_dma_dev *pd = pmem->fe_data;
 
+	pmem_dma_watch_exit(pd);
 	pmem_dma_debugfs_del(pd);
 	pmem_dma_del_disk(pd);
 	put_disk(pd->disk);

@@ -129,7 +129,7 @@ struct pmem_dma_queue {
  * @bytes: moved, by direction, by engine (0) or CPU (1)
  * @errors: descriptors that an engine reported as failed
  * @flushes: flush requests and FUA writes
- * @timeouts: requests that the block layer found late
+ * @timeouts: requests found late
  * @spurious: callbacks that did not count
  */
 struct pmem_dma_stats {
@@ -190,6 +190,7 @@ struct pmem_dma_admin {
  * @policy: enum pmem_dma_policy
  * @min_bytes: shortest request for an engine, by direction
  * @stats: per CPU
+ * @watched: @watch looks for late requests before long
  * @queues: one per hctx
  * @nr_queues: number of @queues
  * @node_first: first queue of each node, indexed by node id
@@ -203,6 +204,7 @@ struct pmem_dma_admin {
  * @selftest: text for sysfs
  * @cal: the calibration
  * @maps: pmem range as mapped for each DMA device
+ * @watch: looks for late requests while there are any with channels
  *
  * The links and what they need (@nr_links, @released, @maps) change under
  * pmem_dma_chans_lock(), links in use only while the queue is frozen and
@@ -216,6 +218,7 @@ struct pmem_dma_dev {
 	unsigned int num_sg;
 	unsigned int policy;
 	u32 min_bytes[2];
+	bool watched;
 	struct pmem_dma_stats __percpu *stats;
 	struct pmem_dma_queue **queues;
 	unsigned int nr_queues;
@@ -228,6 +231,7 @@ struct pmem_dma_dev {
 	u32 gen_id;
 #endif
 	struct list_head maps;
+	struct delayed_work watch;
 	struct dentry *debugfs;
 	struct mutex admin_lock;	/* @selftest, @cal */
 	char selftest[2048];
@@ -242,6 +246,7 @@ struct pmem_dma_dev {
  * @pending: descriptors not called back yet, plus PMEM_DMA_SUBMITTING
  * @cookie: of the last descriptor
  * @dma_bytes: bytes given to the engine
+ * @start: when it was given to the channel, in jiffies
  * @overdue: how often its time was up
  * @nr_segs: segments that are mapped
  * @admin: what an administrator's request is about
@@ -258,18 +263,28 @@ struct pmem_dma_cmd {
 	dma_cookie_t cookie;
 	u32 dma_bytes;
 	u32 overdue;
+	unsigned long start;
 	u32 nr_segs;
 	struct pmem_dma_admin *admin;
 	bool failed;
 	struct pmem_dma_seg segs[];
 };
 
+/* In @pending while queue_rq() has the command. */
+#define PMEM_DMA_SUBMITTING	0x10000
+
 /* pmem_dma_rq.c */
 extern const struct blk_mq_ops pmem_dma_mq_ops;
 int pmem_dma_rq_init(void);
 void pmem_dma_rq_exit(void);
 size_t pmem_dma_rq_size(unsigned int num_sg);
+void pmem_dma_finish(struct pmem_dma_cmd *cmd);
 void pmem_dma_finish_work(struct work_struct *work);
+
+/* pmem_dma_inflight.c */
+void pmem_dma_watch_init(struct pmem_dma_dev *pd);
+void pmem_dma_watch_exit(struct pmem_dma_dev *pd);
+void pmem_dma_watch_start(struct pmem_dma_dev *pd);
 unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd,
 			       struct pmem_dma_chan *ch,
 			       struct pmem_dma_queue *q);
@@ -297,6 +312,7 @@ void pmem_dma_health_exit(struct pmem_dma_chan *ch);
 const char *pmem_dma_state_name(const struct pmem_dma_chan *ch);
 bool pmem_dma_chan_rested(struct pmem_dma_chan *ch);
 void pmem_dma_chan_failed(struct pmem_dma_chan *ch);
+void pmem_dma_chan_leaves(struct pmem_dma_chan *ch);
 bool pmem_dma_chan_late(struct pmem_dma_chan *ch);
 
 /* pmem_dma_provider.c */
@@ -341,6 +357,13 @@ static inline bool pmem_dma_chan_usable(struct pmem_dma_chan *ch)
 
 	return likely(state == PMEM_DMA_HEALTHY) ||
 		(state == PMEM_DMA_BENCHED && pmem_dma_chan_rested(ch));
+}
+
+/* Before a command that now counts as in flight goes to the provider. */
+static inline void pmem_dma_watch(struct pmem_dma_dev *pd)
+{
+	if (unlikely(!READ_ONCE(pd->watched)))
+		pmem_dma_watch_start(pd);
 }
 
 #endif /* _PMEM_DMA_H */

@@ -268,7 +268,7 @@ bool pmem_dma_chans_shun(struct device *dev)
 	list_for_each_entry(ch, &pmem_dma_chans, node) {
 		if (!pmem_dma_chan_is_of(ch, dev))
 			continue;
-		WRITE_ONCE(ch->state, PMEM_DMA_GONE);
+		pmem_dma_chan_leaves(ch);
 		any = true;
 	}
 	if (!any)

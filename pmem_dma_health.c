@@ -20,10 +20,11 @@
  * channel).  A suspect channel is therefore sent a probe, a copy between two
  * halves of scratch memory.  On a channel that works in order, the callback of
  * the probe says that everything submitted before it is over, called back or
- * not, and what was not is copied by the CPU.  A channel that works out of order
- * is only sure to be idle after a terminate, if its provider has that.  Where
- * neither helps, the request waits for its callback, or for the provider to
- * leave.
+ * not, and what was not is copied by the CPU.  On a channel that works out of
+ * order a probe would prove nothing, and might wait for a descriptor like any
+ * other prep there: that answers when nothing is missing any more, or is sure to be
+ * idle after a terminate, if its provider has that.  Where neither helps, the
+ * request waits for its callback, or for the provider to leave.
  */
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
@@ -41,6 +42,9 @@
 #define PMEM_DMA_RECOVER_DELAY	(HZ / 10)
 #define PMEM_DMA_PROBE_ROUNDS	10
 #define PMEM_DMA_RECOVER_ROUNDS	30
+
+/* When submitters that wait for a leaving provider are helped out of it. */
+#define PMEM_DMA_LEAVE_DELAY	(3 * HZ)
 
 #define PMEM_DMA_PROBE_BYTES	2048
 
@@ -212,18 +216,18 @@ static void pmem_dma_look(struct pmem_dma_chan *ch)
 	dma_async_issue_pending(ch->chan);
 	dma_async_is_tx_complete(ch->chan, probe, NULL, NULL);
 
+	if (!ch->ordered) {
+		if (!pmem_dma_count_inflight(ch))
+			pmem_dma_answered(ch, 0);
+		return;
+	}
 	if (!probe || !READ_ONCE(ch->probe_done)) {
 		if (ch->rounds % PMEM_DMA_PROBE_ROUNDS == 0)
 			pmem_dma_send_probe(ch);
 		return;
 	}
-	if (ch->ordered) {
-		ch->probe_cookie = 0;
-		pmem_dma_answered(ch, pmem_dma_reap_disks(ch, probe));
-	} else if (!pmem_dma_count_inflight(ch)) {
-		ch->probe_cookie = 0;
-		pmem_dma_answered(ch, 0);
-	}
+	ch->probe_cookie = 0;
+	pmem_dma_answered(ch, pmem_dma_reap_disks(ch, probe));
 }
 
 static void pmem_dma_recover(struct work_struct *work)
@@ -231,15 +235,34 @@ static void pmem_dma_recover(struct work_struct *work)
 	struct pmem_dma_chan *ch = container_of(to_delayed_work(work),
 						struct pmem_dma_chan, recover);
 	unsigned long delay = PMEM_DMA_RECOVER_DELAY;
+	unsigned int state;
 
-	if (READ_ONCE(ch->state) != PMEM_DMA_SUSPECT)
+	if (READ_ONCE(ch->state) == PMEM_DMA_SUSPECT)
+		pmem_dma_look(ch);
+	state = READ_ONCE(ch->state);
+	if (state != PMEM_DMA_SUSPECT && state != PMEM_DMA_GONE)
 		return;
-	pmem_dma_look(ch);
-	if (++ch->rounds >= PMEM_DMA_RECOVER_ROUNDS) {
+	if (state == PMEM_DMA_GONE ||
+	    ++ch->rounds >= PMEM_DMA_RECOVER_ROUNDS) {
 		pmem_dma_terminate(ch);
 		delay = HZ;
 	}
 	mod_delayed_work(system_unbound_wq, &ch->recover, delay);
+}
+
+/**
+ * pmem_dma_chan_leaves() - the provider of a channel is leaving
+ * @ch: the channel; pmem_dma_health_exit() follows
+ *
+ * Submitters may be in the provider's prep, which may wait for a descriptor for as
+ * long as the engine hangs.  Only a terminate sets some free.
+ *
+ * Context: Any.
+ */
+void pmem_dma_chan_leaves(struct pmem_dma_chan *ch)
+{
+	WRITE_ONCE(ch->state, PMEM_DMA_GONE);
+	mod_delayed_work(system_unbound_wq, &ch->recover, PMEM_DMA_LEAVE_DELAY);
 }
 
 /**

@@ -502,7 +502,7 @@ void pmem_dma_leave(struct pmem_dma_dev *pd, struct device *dev)
 	pmem_dma_drop_maps(pd, dev);
 	/* Have the next rescan link anew, for queues that lost all they had. */
 	pd->nr_channels = 0;
-	synchronize_rcu();	/* pmem_dma_timeout() */
+	synchronize_rcu();	/* pmem_dma_watch_rq() */
 	pmem_dma_chans_trim();
 	pmem_dma_chans_unlock();
 	dev_info(pd->pmem->dev, "%s leaves\n", dev_name(dev));

@@ -45,12 +45,6 @@
 #define CREATE_TRACE_POINTS
 #include "pmem_dma_trace.h"
 
-/* In @pending while queue_rq() has the command. */
-#define PMEM_DMA_SUBMITTING	0x10000
-
-/* How often a request may be overdue on a channel that completes others. */
-#define PMEM_DMA_MAX_OVERDUE	5
-
 /*
  * To write back so much takes some microseconds, no longer than to have a worker
  * do it, and is done where the callback comes in, which may be a softirq.
@@ -247,8 +241,13 @@ static void pmem_dma_complete(struct request *rq)
 		blk_mq_end_request(rq, pmem_dma_settle(cmd->q->pd, rq));
 }
 
-/* Nobody else has the command any more. */
-static void pmem_dma_finish(struct pmem_dma_cmd *cmd)
+/**
+ * pmem_dma_finish() - a command's last descriptor is over
+ * @cmd: the command, which nobody else has any more
+ *
+ * Context: Any, also the callback of a descriptor.
+ */
+void pmem_dma_finish(struct pmem_dma_cmd *cmd)
 {
 	struct request *rq = blk_mq_rq_from_pdu(cmd);
 	struct pmem_dma_queue *q = cmd->q;
@@ -314,6 +313,16 @@ static __always_inline bool pmem_dma_map_segs(struct pmem_dma_cmd *cmd, u32 nr,
 	return true;
 }
 
+/* From here on, until it is finished, a command can be found to be late. */
+static __always_inline void pmem_dma_begin(struct pmem_dma_cmd *cmd, u32 nr)
+{
+	cmd->overdue = 0;
+	cmd->start = jiffies;
+	atomic_set(&cmd->pending, PMEM_DMA_SUBMITTING + nr);
+	pmem_dma_gen_begin(cmd, nr);
+	pmem_dma_watch(cmd->q->pd);
+}
+
 /* Prep and submit one segment; false if the channel does not take it. */
 static __always_inline bool pmem_dma_submit_seg(struct pmem_dma_cmd *cmd,
 						u32 i, dma_addr_t media,
@@ -341,7 +350,7 @@ static __always_inline bool pmem_dma_submit_seg(struct pmem_dma_cmd *cmd,
 /*
  * A full ring met us in the middle of a request, before the descriptor whose
  * interrupt was to report the earlier ones.  Asking for their status makes the
- * provider look; a hung engine is the timeout's business.
+ * provider look; a hung engine is the watch's business.
  */
 static void pmem_dma_poll_submitted(struct pmem_dma_cmd *cmd, u32 not_submitted)
 {
@@ -503,10 +512,8 @@ static noinline enum pmem_dma_path pmem_dma_execute(struct pmem_dma_queue *q,
 	link = cmd->link;
 	cmd->q = q;
 	cmd->failed = false;
-	cmd->overdue = 0;
 	cmd->dma_bytes = blk_rq_bytes(rq);
-	atomic_set(&cmd->pending, PMEM_DMA_SUBMITTING + nr);
-	pmem_dma_gen_begin(cmd, nr);
+	pmem_dma_begin(cmd, nr);
 	trace_submit(rq, link->ch, nr);
 	if (unlikely(!pmem_dma_submit(cmd, rq)))
 		return PMEM_DMA_CPU_FULL;
@@ -559,7 +566,6 @@ static noinline blk_status_t pmem_dma_queue_admin(struct pmem_dma_dev *pd,
 	cmd->q = pd->queues[admin->queue];
 	cmd->link = link;
 	cmd->failed = false;
-	cmd->overdue = 0;
 	cmd->segs[0].addr = virt_to_phys(admin->to);
 	cmd->segs[0].len = admin->len;
 	if (admin->from) {
@@ -570,8 +576,7 @@ static noinline blk_status_t pmem_dma_queue_admin(struct pmem_dma_dev *pd,
 		goto out_end;
 	from = admin->from ? cmd->segs[1].dma : link->base + admin->offset;
 	admin->ns = -ktime_get_ns();
-	atomic_set(&cmd->pending, PMEM_DMA_SUBMITTING + 1);
-	pmem_dma_gen_begin(cmd, 1);
+	pmem_dma_begin(cmd, 1);
 	if (!pmem_dma_submit_seg(cmd, 0, from, false,
 				 DMA_CTRL_ACK | DMA_PREP_INTERRUPT)) {
 		pmem_dma_gen_withdraw(cmd, 0);
@@ -646,170 +651,10 @@ static int pmem_dma_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 	return 0;
 }
 
-/*
- * A long queue is no reason to suspect a channel that works it off; to be overdue
- * several times is.
- */
-static bool pmem_dma_overdue(struct pmem_dma_cmd *cmd, struct pmem_dma_chan *ch,
-			     unsigned int timeout)
-{
-	return ++cmd->overdue >= PMEM_DMA_MAX_OVERDUE ||
-		time_after_eq(jiffies, READ_ONCE(ch->last_done) + timeout);
-}
-
-/*
- * No descriptor can be taken back: the engine may still write into the memory
- * of this request, so it must not complete here.  It completes when its
- * callbacks come, or when pmem_dma_recover() knows that they never will.
- */
-static enum blk_eh_timer_return pmem_dma_timeout(struct request *rq)
-{
-	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
-	struct pmem_dma_link *link = READ_ONCE(cmd->link);
-	struct pmem_dma_dev *pd = rq->q->queuedata;
-	struct pmem_dma_chan *ch;
-
-	/* With the CPU, in a flush, or about to be finished. */
-	if (!link || !atomic_read(&cmd->pending))
-		return BLK_EH_RESET_TIMER;
-
-	/* The provider may be leaving, pmem_dma_leave() waits for us. */
-	rcu_read_lock();
-	ch = READ_ONCE(link->ch);
-	if (ch && pmem_dma_overdue(cmd, ch, rq->timeout)) {
-		trace_timeout(rq, ch);
-		this_cpu_inc(pd->stats->timeouts);
-		if (pmem_dma_chan_late(ch))
-			dev_warn(pd->pmem->dev, "%s is late, copying by CPU until it answers\n",
-				 dma_chan_name(ch->chan));
-	}
-	rcu_read_unlock();
-	return BLK_EH_RESET_TIMER;
-}
-
-/* What pmem_dma_reap() and pmem_dma_inflight() look for. */
-struct pmem_dma_search {
-	struct pmem_dma_chan *ch;
-	struct pmem_dma_queue *q;
-	dma_cookie_t before;
-	bool reap;
-	unsigned int found;
-};
-
-/* Cookies go up to INT_MAX and start again at DMA_MIN_COOKIE. */
-static bool pmem_dma_cookie_before(dma_cookie_t a, dma_cookie_t b)
-{
-	return ((b - a) & INT_MAX) < INT_MAX / 2;
-}
-
-static bool pmem_dma_search_rq(struct request *rq, void *data)
-{
-	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
-	struct pmem_dma_link *link = READ_ONCE(cmd->link);
-	struct pmem_dma_search *search = data;
-	int pending;
-
-	if (!link || (search->ch && link->ch != search->ch) ||
-	    (search->q && cmd->q != search->q))
-		return true;
-	pending = atomic_read(&cmd->pending);
-	if (!pending)
-		return true;
-	if (!search->reap) {
-		search->found++;
-		return true;
-	}
-	/* One that is being submitted came after the probe. */
-	if (pending >= PMEM_DMA_SUBMITTING ||
-	    (search->before &&
-	     !pmem_dma_cookie_before(cmd->cookie, search->before)))
-		return true;
-	if (pmem_dma_gen_take_rest(cmd)) {
-		search->found++;
-		pmem_dma_finish(cmd);
-	}
-	return true;
-}
-
-/**
- * pmem_dma_reap() - redo by CPU what a channel will never finish
- * @pd: a disk
- * @ch: the channel, from which no callback for these requests can come any more
- * @before: only requests submitted before the descriptor of this cookie, 0 for
- *	all
- *
- * Context: Process context.
- * Return: number of requests.
- */
-unsigned int pmem_dma_reap(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
-			   dma_cookie_t before)
-{
-	struct pmem_dma_search search = {
-		.ch = ch, .before = before, .reap = true,
-	};
-
-	blk_mq_tagset_busy_iter(&pd->set, pmem_dma_search_rq, &search);
-	return search.found;
-}
-
-/**
- * pmem_dma_inflight() - count the requests of a disk that channels have
- * @pd: the disk
- * @ch: only those on this channel, or NULL
- * @q: only those of this queue, or NULL
- *
- * Context: Process context.
- * Return: number of requests.
- */
-unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
-			       struct pmem_dma_queue *q)
-{
-	struct pmem_dma_search search = { .ch = ch, .q = q };
-
-	blk_mq_tagset_busy_iter(&pd->set, pmem_dma_search_rq, &search);
-	return search.found;
-}
-
-/* What pmem_dma_busy_with() looks for. */
-struct pmem_dma_busy {
-	struct device *dev;
-	bool found;
-};
-
-static bool pmem_dma_busy_rq(struct request *rq, void *data)
-{
-	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
-	struct pmem_dma_link *link = READ_ONCE(cmd->link);
-	struct pmem_dma_busy *busy = data;
-
-	if (link && link->ch && pmem_dma_chan_is_of(link->ch, busy->dev))
-		busy->found = true;
-	return !busy->found;
-}
-
-/**
- * pmem_dma_busy_with() - has a disk any request that went to a device?
- * @pd: the disk
- * @dev: the device
- *
- * Other than for pmem_dma_inflight(), requests count until they have ended.
- *
- * Context: Process context, under pmem_dma_chans_lock().
- * Return: true if so.
- */
-bool pmem_dma_busy_with(struct pmem_dma_dev *pd, struct device *dev)
-{
-	struct pmem_dma_busy busy = { .dev = dev };
-
-	blk_mq_tagset_busy_iter(&pd->set, pmem_dma_busy_rq, &busy);
-	return busy.found;
-}
-
 const struct blk_mq_ops pmem_dma_mq_ops = {
 	.queue_rq = pmem_dma_queue_rq,
 	.commit_rqs = pmem_dma_commit_rqs,
 	.complete = pmem_dma_complete,
-	.timeout = pmem_dma_timeout,
 	.init_hctx = pmem_dma_init_hctx,
 	.map_queues = pmem_dma_map_queues,
 };
