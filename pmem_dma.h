@@ -7,6 +7,7 @@
 
 #include <linux/atomic.h>
 #include <linux/blk-mq.h>
+#include <linux/completion.h>
 #include <linux/dmaengine.h>
 #include <linux/list.h>
 #include <linux/llist.h>
@@ -168,6 +169,8 @@ struct pmem_dma_cal {
  * @len: bytes
  * @ns: from submit to completion, once it is done
  * @step: what was going on when it failed
+ * @done: it came to its end
+ * @sts: which end
  */
 struct pmem_dma_admin {
 	unsigned int queue;
@@ -178,6 +181,8 @@ struct pmem_dma_admin {
 	u32 len;
 	u64 ns;
 	const char *step;
+	struct completion done;
+	blk_status_t sts;
 };
 
 /**

@@ -18,7 +18,10 @@
  * only about one in ten thousand small requests meets one.
  */
 #include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/gfp.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -32,7 +35,7 @@
 #include "pmem.h"
 #include "pmem_dma.h"
 
-#define PMEM_DMA_TEST_BYTES	SZ_4K
+#define PMEM_DMA_TEST_BYTES	SZ_1K
 #define PMEM_DMA_TEST_TRIES	5
 
 /* How long a frozen queue is tried for. */
@@ -42,12 +45,13 @@
 /* Calibrated lengths: powers of two from the first on, as far as memory goes. */
 #define PMEM_DMA_CAL_FIRST	SZ_4K
 #define PMEM_DMA_CAL_ROUNDS	3
-#define PMEM_DMA_CAL_PIECE	SZ_8K
-#define PMEM_DMA_CAL_LINEAR	SZ_64K
+#define PMEM_DMA_CAL_PIECE	SZ_4K
+#define PMEM_DMA_CAL_LINEAR	SZ_32K
 
+/* To the point: with more slack, the end would wait for the CPU's next tick. */
 static void pmem_dma_nap(void)
 {
-	usleep_range(50 * USEC_PER_MSEC, 60 * USEC_PER_MSEC);
+	usleep_range(50 * USEC_PER_MSEC, 50 * USEC_PER_MSEC + 50);
 }
 
 /**
@@ -62,27 +66,24 @@ struct pmem_dma_buffers {
 	size_t bytes;
 };
 
+static void pmem_dma_put_buffers(struct pmem_dma_buffers *b)
+{
+	free_pages((unsigned long)b->to, get_order(b->bytes));
+	free_pages((unsigned long)b->from, get_order(b->bytes));
+}
+
 static int pmem_dma_get_buffers(struct pmem_dma_buffers *b, size_t bytes)
 {
 	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY;
 
 	for (b->bytes = bytes; b->bytes >= PMEM_DMA_TEST_BYTES; b->bytes /= 2) {
-		b->to = alloc_pages_exact(b->bytes, gfp);
-		b->from = alloc_pages_exact(b->bytes, gfp);
+		b->to = (void *)__get_free_pages(gfp, get_order(b->bytes));
+		b->from = (void *)__get_free_pages(gfp, get_order(b->bytes));
 		if (b->to && b->from)
 			return 0;
-		if (b->to)
-			free_pages_exact(b->to, b->bytes);
-		if (b->from)
-			free_pages_exact(b->from, b->bytes);
+		pmem_dma_put_buffers(b);
 	}
 	return -ENOMEM;
-}
-
-static void pmem_dma_put_buffers(struct pmem_dma_buffers *b)
-{
-	free_pages_exact(b->to, b->bytes);
-	free_pages_exact(b->from, b->bytes);
 }
 
 /*
@@ -94,8 +95,8 @@ static int pmem_dma_admin_copy(struct pmem_dma_dev *pd,
 			       struct pmem_dma_admin *admin)
 {
 	struct pmem_dma_cmd *cmd;
+	struct blk_plug plug;
 	struct request *rq;
-	blk_status_t sts;
 	unsigned int i;
 
 	for (i = 0; i < PMEM_DMA_ADMIN_TRIES; i++) {
@@ -116,9 +117,15 @@ static int pmem_dma_admin_copy(struct pmem_dma_dev *pd,
 
 	cmd = blk_mq_rq_to_pdu(rq);
 	cmd->admin = admin;
-	sts = blk_execute_rq(rq, false);
-	blk_mq_free_request(rq);
-	switch (sts) {
+	init_completion(&admin->done);
+	/* So that it is begun here, not by a worker. */
+	blk_start_plug(&plug);
+	blk_execute_rq_nowait(rq, false);
+	blk_finish_plug(&plug);
+	/* Not woken by the channel: that would be two steps at a time. */
+	pmem_dma_nap();
+	wait_for_completion_io(&admin->done);
+	switch (admin->sts) {
 	case BLK_STS_OK:
 		return 0;
 	case BLK_STS_TARGET:
@@ -205,7 +212,6 @@ static int pmem_dma_test_media(struct pmem_dma_dev *pd,
 			return rc;
 		if (pmem_dma_plausible(b->to, before, after))
 			return 0;
-		pmem_dma_nap();
 	}
 	return -EILSEQ;
 }
@@ -228,7 +234,6 @@ static int pmem_dma_test_link(struct pmem_dma_dev *pd,
 						  ~jiffies);
 		else
 			rc = pmem_dma_test_media(pd, admin, b);
-		pmem_dma_nap();
 	}
 	admin->step = rc ? what[step - 1] : NULL;
 	return rc;
@@ -396,7 +401,6 @@ static int pmem_dma_cal_one(struct pmem_dma_dev *pd,
 		if (!rc)
 			rc = pmem_dma_cal_cpu(pd, b, write, len, &cpu);
 		best[1] = min(best[1], cpu);
-		pmem_dma_nap();
 	}
 	return rc;
 }
@@ -450,7 +454,7 @@ static int pmem_dma_cal_all(struct pmem_dma_dev *pd, struct pmem_dma_admin *admi
  * Changes no setting.  The channel is the first of the disk; the copies of the
  * write direction go to memory, since the media is not written to.
  *
- * Context: Process context.  Takes some ten seconds.
+ * Context: Process context.  Takes some twenty seconds.
  * Return: 0, -ENOENT if there is no channel, -EIO if it failed or the media is
  *	bad where it was read, or another errno.
  */

@@ -188,12 +188,23 @@ static blk_status_t pmem_dma_settle(struct pmem_dma_dev *pd, struct request *rq)
 	return sts;
 }
 
-static void pmem_dma_end_admin(struct request *rq)
+/* Its request is nobody's: the block layer frees it. */
+static void pmem_dma_end_admin(struct request *rq, blk_status_t sts)
+{
+	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
+	struct pmem_dma_admin *admin = cmd->admin;
+
+	blk_mq_end_request(rq, sts);
+	admin->sts = sts;
+	complete(&admin->done);
+}
+
+static void pmem_dma_settle_admin(struct request *rq)
 {
 	struct pmem_dma_cmd *cmd = blk_mq_rq_to_pdu(rq);
 
 	cmd->admin->ns += ktime_get_ns();
-	blk_mq_end_request(rq, cmd->failed ? BLK_STS_IOERR : BLK_STS_OK);
+	pmem_dma_end_admin(rq, cmd->failed ? BLK_STS_IOERR : BLK_STS_OK);
 }
 
 static void pmem_dma_finish_slow(struct request *rq)
@@ -203,7 +214,7 @@ static void pmem_dma_finish_slow(struct request *rq)
 
 	pmem_dma_unmap_segs(cmd, 0, pmem_dma_dir(rq));
 	if (blk_rq_is_passthrough(rq))
-		pmem_dma_end_admin(rq);
+		pmem_dma_settle_admin(rq);
 	else if (cmd->failed)
 		pmem_dma_by_cpu(pd, rq, PMEM_DMA_CPU_REDO);
 	else
@@ -236,7 +247,7 @@ static void pmem_dma_complete(struct request *rq)
 
 	pmem_dma_unmap_segs(cmd, 0, pmem_dma_dir(rq));
 	if (unlikely(blk_rq_is_passthrough(rq)))
-		pmem_dma_end_admin(rq);
+		pmem_dma_settle_admin(rq);
 	else
 		blk_mq_end_request(rq, pmem_dma_settle(cmd->q->pd, rq));
 }
@@ -590,7 +601,7 @@ static noinline blk_status_t pmem_dma_queue_admin(struct pmem_dma_dev *pd,
 	return BLK_STS_OK;
 
 out_end:
-	blk_mq_end_request(rq, sts);
+	pmem_dma_end_admin(rq, sts);
 	return BLK_STS_OK;
 }
 

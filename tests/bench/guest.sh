@@ -267,14 +267,15 @@ genctr()
 
 # --- Self-test and calibration, and a reader who must not notice -------------
 
-# latency_with PROVIDER FILE: five times alone, and five times with it.
+# latency_with FILE PROVIDER [PARAMETER]: five times alone, and five times with it.
 latency_with()
 {
-	local provider=$1 file=$2 run tester
+	local file=$1 run tester
+	shift
 
 	unbind "$ns_dev"
-	rmmod nulldma swdma 2>/dev/null || true
-	modprobe "$provider"
+	rmmod nulldma 2>/dev/null || true
+	modprobe "$@"
 	bind pmem_dma "$ns_dev"
 	wait_for 10 test -b "/dev/$ns_disk"
 	for run in 1 2 3 4 5; do
@@ -291,13 +292,13 @@ latency_with()
 	say "latency with $file"
 }
 
-# The reader's requests are too short for an engine. The self-test needs a provider
-# that moves data; the calibration one that takes no CPU for it, as a real one.
+# The reader's requests are too short for an engine. The self-test looks at what was
+# moved; the calibration is for a provider that takes no CPU, as a real one.
 admin_latency()
 {
 	policy auto
-	latency_with swdma selftest
-	latency_with nulldma calibrate
+	latency_with selftest nulldma move=1
+	latency_with calibrate nulldma
 }
 
 : >/out/figures.tsv

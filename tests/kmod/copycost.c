@@ -12,10 +12,10 @@
  *	engine		the provider's part: prep, submit, issue, interrupt and a
  *			callback, for the descriptors that pmem_dma would use
  *
- * CPU copies go page by page, as those of nd_pmem do; ours take pages that follow
- * each other at once, which shows as less than nothing left.  Both sides are
- * ordinary memory: that makes no difference where the clock counts instructions,
- * which is what this is for.
+ * CPU copies take the whole length at once, as ours do when the pages of a request
+ * follow each other; nd_pmem goes page by page.  Both sides are ordinary memory:
+ * that makes no difference where the clock counts instructions, which is what this
+ * is for.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -66,22 +66,12 @@ static bool copycost_called;
 
 static int copycost_read(size_t len)
 {
-	size_t at;
-
-	for (at = 0; at < len; at += PAGE_SIZE)
-		if (copy_mc_to_kernel(copycost_mem + at, copycost_media + at,
-				      min(len - at, PAGE_SIZE)))
-			return -EIO;
-	return 0;
+	return copy_mc_to_kernel(copycost_mem, copycost_media, len) ? -EIO : 0;
 }
 
 static int copycost_write(size_t len)
 {
-	size_t at;
-
-	for (at = 0; at < len; at += PAGE_SIZE)
-		memcpy_flushcache(copycost_media + at, copycost_mem + at,
-				  min(len - at, PAGE_SIZE));
+	memcpy_flushcache(copycost_media, copycost_mem, len);
 	return 0;
 }
 
