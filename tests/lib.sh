@@ -180,6 +180,13 @@ unwatch_disks()
 
 # --- Drivers ---------------------------------------------------------------
 
+# All of a case is run on the default kernel (and its debug kernel), on others what
+# may differ there.
+thorough()
+{
+	[[ $(uname -r) = 6.12.* ]]
+}
+
 # The stock driver goes first: it says what is right.
 # shellcheck disable=SC2034 # for the cases
 drivers=(nd_pmem pmem_cpu pmem_dma)

@@ -159,15 +159,17 @@ write_padding()
 
 modprobe -a pmem_cpu pmem_dma
 try raw 0
-try raw 0 --sector-size=4096
 try sector 0 --sector-size=512
 try sector 0 --sector-size=4096
-try sector 0 --sector-size=4160
 try fsdax 0 --map=mem --align=2M
 try fsdax 0 --map=mem --align=4K
-try fsdax 0 --map=dev --align=2M
 try fsdax 1 --map=dev --align=4K
-try fsdax 1 --size=256M
+if thorough; then
+	try raw 0 --sector-size=4096
+	try sector 0 --sector-size=4160
+	try fsdax 0 --map=dev --align=2M
+	try fsdax 1 --size=256M
+fi
 
 # Memory that does not begin where pages of 2 MiB do has no driver at all.
 ns_name=namespace$(region_at 2305).0

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # select: yes
+# kernels: 6.1 6.12 7.3
 # timeout: 240
 # With pmem_dma selected, ndctl makes each mode out of each other one. All get the
 # right driver and always the same size, and data are right.

@@ -1,6 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: 6.1 6.12 7.3
 # timeout: 180
 # Read-only comes from the region to the disk and goes again, while it is bound
 # and while it is not, for disks with and without a BTT, as with the stock driver.

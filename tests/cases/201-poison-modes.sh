@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: 6.12
+# kernels: 6.1 6.12 7.3
 # timeout: 420
 # append: memmap=64M$1216M
 # Bad sectors of fsdax and sector disks, under DAX files, and failing flushes of
@@ -121,12 +121,14 @@ sector_disk()
 	done
 }
 
+thorough || drivers=(pmem_cpu pmem_dma)
 load_bus
 fsdax_disk dev "${drivers[@]}"
 dax_files
 step sector_disk
 reconfigure raw
 unload_bus
+thorough || exit 0
 
 # A raw disk without struct pages, and without a DIMM. Nobody guarantees
 # persistence then: no FUA, so the block layer, or the file's fsync, flushes after

@@ -13,6 +13,7 @@
 
 drivers=(nd_pmem pmem_cpu pmem_dma)
 parts=4 part_rounds=45 warm_up=20
+thorough || part_rounds=15
 
 # Capacity, and a part of the data that nobody writes to.
 look()

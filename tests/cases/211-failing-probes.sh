@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# kernels: 6.12 7.3
+# kernels: 6.1 6.12 7.3
 # timeout: 300
 # Each call that a probe makes, and that can fail, fails once: the bind fails with
 # that errno, leaves nothing, says so in one line, and the next one works; or it
@@ -350,8 +350,9 @@ for mode in fsdax raw sector; do
 done
 iomem=$(cat /proc/iomem)
 
-for part in core_steps called_steps disk_steps channel_steps memory_steps \
-	kernel_memory_steps repeated_steps; do
+parts=(core_steps called_steps disk_steps channel_steps memory_steps)
+! thorough || parts+=(kernel_memory_steps repeated_steps)
+for part in "${parts[@]}"; do
 	$part
 	mark "$part: $attempts calls have failed"
 done
