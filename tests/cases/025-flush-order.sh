@@ -3,7 +3,8 @@
 # append: memmap=64M$1216M
 # engine-nodes: none
 # A write that wants a flush before its data fails with it, and moves nothing; and a
-# disk that goes is flushed. Under each driver, the stock one first.
+# disk that goes, or whose machine goes down, is flushed. Under each driver, the stock
+# one first.
 
 # shellcheck source=tests/lib.sh
 . /tests/lib.sh
@@ -51,6 +52,11 @@ for driver in "${drivers[@]}"; do
 	rmmod preflush
 
 	udevadm settle
+	before=$(flushes)
+	modprobe ndshutdown device="$ns"
+	rmmod ndshutdown
+	expect "$driver: flushes at shutdown" test "$(flushes)" -gt "$before"
+
 	before=$(flushes)
 	unbind "$ns"
 	expect "$driver: flushes when the disk goes" test "$(flushes)" -gt "$before"
