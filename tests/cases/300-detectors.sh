@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # kernels: debug
+# fast: yes
 # append: panic_on_warn=0 kasan_multi_shot
 # expect-log: .
 # Each detector of the debug kernel reports the bug that it is there for: without

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # kernels: debug
+# fast: yes
 # The kernel's own injection of time-outs: callbacks get lost, for no reason that
 # the engine knows of. What they were for is redone, and nobody notices.
 
