@@ -256,6 +256,7 @@ struct pmem_dma_dev {
  * @nr_segs: segments that are mapped
  * @admin: what an administrator's request is about
  * @failed: the CPU has to copy all of it once more
+ * @marked: all of it was with the channel when that was stopped
  * @segs: num_sg segments
  *
  * Only what a request uses is set, in pmem_dma_execute().
@@ -272,6 +273,7 @@ struct pmem_dma_cmd {
 	u32 nr_segs;
 	struct pmem_dma_admin *admin;
 	bool failed;
+	bool marked;
 	struct pmem_dma_seg segs[];
 };
 
@@ -293,6 +295,7 @@ void pmem_dma_watch_start(struct pmem_dma_dev *pd);
 unsigned int pmem_dma_inflight(struct pmem_dma_dev *pd,
 			       struct pmem_dma_chan *ch,
 			       struct pmem_dma_queue *q);
+void pmem_dma_mark(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch);
 unsigned int pmem_dma_reap(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch,
 			   dma_cookie_t before);
 bool pmem_dma_busy_with(struct pmem_dma_dev *pd, struct device *dev);
@@ -325,6 +328,7 @@ int pmem_dma_provider_init(void);
 void pmem_dma_provider_exit(void);
 void pmem_dma_add_disk(struct pmem_dma_dev *pd);
 void pmem_dma_del_disk(struct pmem_dma_dev *pd);
+void pmem_dma_mark_disks(struct pmem_dma_chan *ch);
 unsigned int pmem_dma_reap_disks(struct pmem_dma_chan *ch, dma_cookie_t before);
 unsigned int pmem_dma_count_inflight(struct pmem_dma_chan *ch);
 

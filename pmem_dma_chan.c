@@ -44,15 +44,24 @@ void pmem_dma_chans_unlock(void)
  * The CPU does not maintain its cache around our transfers on the pmem side,
  * which is mapped once and for all: the device has to see the cache itself.
  */
+static bool pmem_dma_dev_suits(struct device *dev, int nid)
+{
+	return dev_to_node(dev) == nid && dev_is_dma_coherent(dev);
+}
+
+/*
+ * Channels of a device that is being unregistered come by as well, and with @dev
+ * already freed: dmaengine_get_dma_device() has to wait until one is ours.
+ */
 static bool pmem_dma_chan_suits(struct dma_chan *chan, void *nid)
 {
-	struct device *dev = dmaengine_get_dma_device(chan);
+	struct device *dev = chan->device->dev;
 	struct pmem_dma_shunned *shunned;
 
 	list_for_each_entry(shunned, &pmem_dma_shunned, node)
-		if (shunned->dev == dev || shunned->dev == chan->device->dev)
+		if (shunned->dev == dev)
 			return false;
-	return dev_to_node(dev) == *(int *)nid && dev_is_dma_coherent(dev);
+	return pmem_dma_dev_suits(dev, *(int *)nid);
 }
 
 /*
@@ -86,6 +95,8 @@ static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 		return NULL;
 	}
 	ch->dev = dmaengine_get_dma_device(ch->chan);
+	if (!pmem_dma_dev_suits(ch->dev, nid))
+		goto out_release;
 	ch->nid = nid;
 	ch->ordered = !dma_has_cap(DMA_COMPLETION_NO_ORDER,
 				   ch->chan->device->cap_mask);
@@ -93,13 +104,15 @@ static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 	ch->limits.align_mask = align - 1;
 	ch->limits.max_len = max(round_down(pmem_dma_max_len(ch->dev), align),
 				 align);
-	if (pmem_dma_health_init(ch)) {
-		dma_release_channel(ch->chan);
-		kfree(ch);
-		return NULL;
-	}
+	if (pmem_dma_health_init(ch))
+		goto out_release;
 	list_add_tail(&ch->node, &pmem_dma_chans);
 	return ch;
+
+out_release:
+	dma_release_channel(ch->chan);
+	kfree(ch);
+	return NULL;
 }
 
 static void pmem_dma_chan_release(struct pmem_dma_chan *ch)
@@ -239,6 +252,7 @@ void pmem_dma_chans_stop(struct device *dev)
 	list_for_each_entry(ch, &pmem_dma_chans, node) {
 		if (!pmem_dma_chan_is_of(ch, dev))
 			continue;
+		pmem_dma_mark_disks(ch);
 		pmem_dma_health_exit(ch);
 		ch->stopped = true;
 		n = pmem_dma_reap_disks(ch, 0);

@@ -199,6 +199,7 @@ static void pmem_dma_terminate(struct pmem_dma_chan *ch)
 {
 	unsigned int lost;
 
+	pmem_dma_mark_disks(ch);
 	if (dmaengine_terminate_sync(ch->chan))
 		return;
 	ch->probe_cookie = 0;

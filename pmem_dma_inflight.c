@@ -133,12 +133,12 @@ void pmem_dma_watch_exit(struct pmem_dma_dev *pd)
 
 /* ------------------------------------------------------------------ search */
 
-/* What pmem_dma_reap() and pmem_dma_inflight() look for. */
+/* What pmem_dma_mark(), pmem_dma_reap() and pmem_dma_inflight() look for. */
 struct pmem_dma_search {
 	struct pmem_dma_chan *ch;
 	struct pmem_dma_queue *q;
 	dma_cookie_t before;
-	bool reap;
+	bool mark, reap;
 	unsigned int found;
 };
 
@@ -161,14 +161,20 @@ static bool pmem_dma_search_rq(struct request *rq, void *data)
 	pending = atomic_read(&cmd->pending);
 	if (!pending)
 		return true;
+	if (search->mark) {
+		/* What is being submitted goes on after the terminate. */
+		WRITE_ONCE(cmd->marked, pending < PMEM_DMA_SUBMITTING);
+		return true;
+	}
 	if (!search->reap) {
 		search->found++;
 		return true;
 	}
 	/* One that is being submitted came after the probe. */
 	if (pending >= PMEM_DMA_SUBMITTING ||
-	    (search->before &&
-	     !pmem_dma_cookie_before(cmd->cookie, search->before)))
+	    !(search->before ?
+	      pmem_dma_cookie_before(cmd->cookie, search->before) :
+	      READ_ONCE(cmd->marked)))
 		return true;
 	if (pmem_dma_gen_take_rest(cmd)) {
 		search->found++;
@@ -178,11 +184,29 @@ static bool pmem_dma_search_rq(struct request *rq, void *data)
 }
 
 /**
+ * pmem_dma_mark() - remember which requests a channel has
+ * @pd: a disk
+ * @ch: the channel, about to be stopped
+ *
+ * Stopping a channel wakes submitters that wait in prep for a descriptor.  What
+ * they submit then is not among what was stopped, and must not be reaped: the
+ * engine may get to it at any time.
+ *
+ * Context: Process context.
+ */
+void pmem_dma_mark(struct pmem_dma_dev *pd, struct pmem_dma_chan *ch)
+{
+	struct pmem_dma_search search = { .ch = ch, .mark = true };
+
+	blk_mq_tagset_busy_iter(&pd->set, pmem_dma_search_rq, &search);
+}
+
+/**
  * pmem_dma_reap() - redo by CPU what a channel will never finish
  * @pd: a disk
  * @ch: the channel, from which no callback for these requests can come any more
- * @before: only requests submitted before the descriptor of this cookie, 0 for
- *	all
+ * @before: requests submitted before the descriptor of this cookie, 0 for those
+ *	that pmem_dma_mark() has marked
  *
  * Context: Process context.
  * Return: number of requests.

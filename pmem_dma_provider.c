@@ -70,10 +70,27 @@ void pmem_dma_del_disk(struct pmem_dma_dev *pd)
 }
 
 /**
+ * pmem_dma_mark_disks() - remember which requests a channel has
+ * @ch: the channel, about to be stopped; pmem_dma_reap_disks() follows
+ *
+ * Context: Process context.  May sleep.
+ */
+void pmem_dma_mark_disks(struct pmem_dma_chan *ch)
+{
+	int idx = srcu_read_lock(&pmem_dma_disks_srcu);
+	struct pmem_dma_dev *pd;
+
+	list_for_each_entry_srcu(pd, &pmem_dma_disks, node,
+				 srcu_read_lock_held(&pmem_dma_disks_srcu))
+		pmem_dma_mark(pd, ch);
+	srcu_read_unlock(&pmem_dma_disks_srcu, idx);
+}
+
+/**
  * pmem_dma_reap_disks() - finish by CPU what a channel will never finish
  * @ch: the channel
  * @before: cookie of a descriptor; only requests submitted before it are over.
- *	0 for all requests.
+ *	0 for those that pmem_dma_mark_disks() has marked.
  *
  * Context: Process context.  May sleep.
  * Return: number of requests.
