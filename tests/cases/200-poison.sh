@@ -200,7 +200,6 @@ raw_disk()
 	step whole_disk_good
 }
 
-thorough || drivers=(pmem_cpu pmem_dma)
 load_bus
 use nd_pmem "$ns"
 head -c "$size" /dev/urandom >"$shadow"
