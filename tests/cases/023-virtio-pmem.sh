@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# kernels: 6.1 6.12 7.3
 # timeout: 180
 # qemu: -object memory-backend-memfd,id=vp0,size=64M,share=on -device virtio-pmem-pci,memdev=vp0,bus=pcie.0,memaddr=0x180000000 -object memory-backend-file,id=vp1,size=64M,share=on,mem-path=/dev/zero -device virtio-pmem-pci,memdev=vp1,bus=pcie.0,memaddr=0x190000000
 # Two virtio-pmem devices. Their flush is a request to the host; that of the

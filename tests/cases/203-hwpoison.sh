@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# kernels: 6.1 6.12 7.3
 # timeout: 240
 # append: memmap=320M$960M
 # A page of a DAX file goes bad while processes have it mapped: the one that maps

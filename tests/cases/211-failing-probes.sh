@@ -20,7 +20,7 @@ declare -A text=([$enospc]='No space left on device'
 nospc=${text[$enospc]}
 
 # By mode: the device to bind, its namespace and its disk. The raw one has no struct
-# pages here.
+# pages here, another one in ordinary memory (e820) has.
 declare -A devices names disks
 
 make_all()
@@ -37,6 +37,10 @@ make_all()
 		dd if="/tmp/shadow.$mode" of="/dev/${disks[$mode]}" bs=1M \
 			oflag=direct status=none
 	done
+	make_ns raw e820
+	names[e820]=$ns_name devices[e820]=$ns_dev disks[e820]=$ns_disk
+	head -c 1M /dev/urandom >/tmp/shadow.e820
+	dd if=/tmp/shadow.e820 of="/dev/$ns_disk" bs=1M oflag=direct status=none
 	udevadm settle
 	for mode in "${!devices[@]}"; do
 		unbind "${devices[$mode]}"
@@ -199,8 +203,8 @@ called_steps()
 {
 	caller='[pmem_'
 	step "$both" "raw fsdax sector" "${text[nomem]}" 0 devm_kmalloc
-	step "$both" "raw fsdax" "${text[busy]}" 0 __devm_request_region
-	step "$both" fsdax "$nospc" $enospc devm_memremap_pages
+	step "$both" "raw fsdax e820" "${text[busy]}" 0 __devm_request_region
+	step "$both" "fsdax e820" "$nospc" $enospc devm_memremap_pages
 	step "$both" raw "$nospc" $enospc devm_memremap
 	step "$both" "raw fsdax" "$nospc" $enospc devm_init_badblocks
 	step "$both" "raw fsdax" "$nospc" $enospc alloc_dax
@@ -342,7 +346,7 @@ make_all
 echo 1 >/sys/kernel/rcu_expedited
 read_symbols
 mark "ready"
-for mode in fsdax raw sector; do
+for mode in fsdax raw sector e820; do
 	for driver in $both; do
 		bind "$driver" "${devices[$mode]}"
 		works "$driver" "$mode"
