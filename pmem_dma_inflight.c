@@ -51,7 +51,7 @@ static bool pmem_dma_watch_rq(struct request *rq, void *data)
 	struct pmem_dma_chan *ch;
 
 	/* With the CPU, in a flush, or about to be finished. */
-	if (!link || !atomic_read(&cmd->pending))
+	if (!link || !atomic_read_acquire(&cmd->pending))
 		return true;
 	*busy = true;
 	if (time_before(jiffies, READ_ONCE(cmd->start) +
@@ -158,7 +158,7 @@ static bool pmem_dma_search_rq(struct request *rq, void *data)
 	if (!link || (search->ch && link->ch != search->ch) ||
 	    (search->q && cmd->q != search->q))
 		return true;
-	pending = atomic_read(&cmd->pending);
+	pending = atomic_read_acquire(&cmd->pending);
 	if (!pending)
 		return true;
 	if (search->mark) {

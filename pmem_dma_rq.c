@@ -330,7 +330,8 @@ static __always_inline void pmem_dma_begin(struct pmem_dma_cmd *cmd, u32 nr)
 	cmd->overdue = 0;
 	cmd->start = jiffies;
 	cmd->marked = false;
-	atomic_set(&cmd->pending, PMEM_DMA_SUBMITTING + nr);
+	/* Whoever finds it finds the above, not what its last use has left. */
+	atomic_set_release(&cmd->pending, PMEM_DMA_SUBMITTING + nr);
 	pmem_dma_gen_begin(cmd, nr);
 	pmem_dma_watch(cmd->q->pd);
 }
