@@ -250,7 +250,8 @@ void pmem_dma_chans_stop(struct device *dev)
 
 	pmem_dma_chans_lock();
 	list_for_each_entry(ch, &pmem_dma_chans, node) {
-		if (!pmem_dma_chan_is_of(ch, dev))
+		/* One that was stopped has no device any more. */
+		if (ch->stopped || !pmem_dma_chan_is_of(ch, dev))
 			continue;
 		pmem_dma_mark_disks(ch);
 		pmem_dma_health_exit(ch);
@@ -280,7 +281,8 @@ bool pmem_dma_chans_shun(struct device *dev)
 
 	lockdep_assert_held(&pmem_dma_chans_mutex);
 	list_for_each_entry(ch, &pmem_dma_chans, node) {
-		if (!pmem_dma_chan_is_of(ch, dev))
+		/* One that was stopped has no device any more. */
+		if (ch->stopped || !pmem_dma_chan_is_of(ch, dev))
 			continue;
 		pmem_dma_chan_leaves(ch);
 		any = true;
