@@ -25,6 +25,12 @@ not_ok()
 	grep -v ' ok$' "$dma/selftest"
 }
 
+# What the CPU copies, as long as nothing calibrated has been applied.
+media()
+{
+	dd if="/dev/$disk" bs=64k count=16 iflag=direct status=none | sha256sum
+}
+
 wait_gone()
 {
 	while kill -0 "$1" 2>/dev/null; do
@@ -45,7 +51,7 @@ refuse "apply without calibration" write_to "$dma/calibrate" apply 2>/dev/null
 expect_same "result after nonsense" "not run" "$(cat "$dma/selftest")"
 
 before=$(cat "$dma/stats")
-head -c 1M "/dev/$disk" | sha256sum >/tmp/before
+media >/tmp/before
 descriptors=$(engine stats | jq '[.. | .descriptors? // empty] | add')
 echo 1 >"$dma/selftest"
 refuse "a channel that fails" not_ok
@@ -59,16 +65,16 @@ echo 1 >"$dma/calibrate"
 cat "$dma/calibrate"
 expect "a line for 4k" grep -qE '^4096( [0-9]+){4}$' "$dma/calibrate"
 expect "a line for 1M" grep -qE '^1048576( [0-9]+){4}$' "$dma/calibrate"
+media >/tmp/after
+expect "the media is as before" cmp /tmp/before /tmp/after
+expect_same "requests that count as the disk's, but for those of media" \
+	"$(grep -v _cpu <<<"$before")" "$(grep -v _cpu "$dma/stats")"
 echo apply >"$dma/calibrate"
 for d in read write; do
 	expect_same "applied ${d}_min_bytes" \
 		"$(awk -v name="${d}_min_bytes" '$1 == name { print $2 }' "$dma/calibrate")" \
 		"$(cat "$dma/${d}_min_bytes")"
 done
-head -c 1M "/dev/$disk" | sha256sum >/tmp/after
-expect "the media is as before" cmp /tmp/before /tmp/after
-expect_same "requests that count as the disk's, but for the 1M that was read" \
-	"$(grep -v _cpu <<<"$before")" "$(grep -v _cpu "$dma/stats")"
 
 # A channel that fails is named, and is used again.
 engine err '*' '*' 0x100 0 >/dev/null
