@@ -16,7 +16,8 @@ driver()
 	off) modprobe pmem_dma ;;
 	on) insmod /bench/genctr/pmem_dma.ko ;;
 	esac
-	bind pmem_dma "$ns_dev"
+	# A driver that is loaded takes a device that has none.
+	expect_same "driver of $ns_dev" pmem_dma "$(driver_of "$ns_dev")"
 	wait_for 10 test -b "/dev/$ns_disk"
 	echo dma >"/sys/block/$ns_disk/dma/policy"
 }
