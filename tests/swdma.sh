@@ -262,7 +262,7 @@ start_load()
 		done
 		for disk in "${disks[@]}"; do
 			for what in read write mixed; do
-				printf '[%s-%s]\nfilename=/dev/%s\ntime_based=1\nruntime=600\n' \
+				printf '[%s-%s]\nfilename=/dev/%s\ntime_based=1\nruntime=7200\n' \
 					"$what" "$disk" "$disk"
 				# The first of them waits for those that fill.
 				[ "$what-$disk" != "read-${disks[0]}" ] || echo stonewall=1
@@ -447,7 +447,7 @@ removal()
 	bsrange=4k-256k
 	size=32M
 	time_based=1
-	runtime=600
+	runtime=7200
 	JOB
 	fio --output=/out/removal.log /tmp/removal.fio >/dev/null 2>&1 &
 	load=$!

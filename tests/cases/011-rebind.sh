@@ -45,7 +45,7 @@ rebind pmem_dma "$load_dev" "$load_disk"
 echo dma >"/sys/block/$load_disk/dma/policy"
 fio --name=load --filename="/dev/$load_disk" --direct=1 --thread \
 	--ioengine=libaio --rw=randwrite --bs=128k --iodepth=4 --size=32M \
-	--time_based --runtime=600 --verify=crc32c --verify_fatal=1 \
+	--time_based --runtime=7200 --verify=crc32c --verify_fatal=1 \
 	--verify_backlog=64 --output=/out/load.log &
 load=$!
 through "$ns_dev" "$ns_disk"

@@ -13,7 +13,7 @@ start_load()
 	echo dma >"/sys/block/$1/dma/policy"
 	fio --name=load --filename="/dev/$1" --direct=1 --thread \
 		--ioengine=libaio --rw=randrw --bsrange=4k-1m --iodepth=32 \
-		--numjobs=4 --size=64M --time_based --runtime=600 \
+		--numjobs=4 --size=64M --time_based --runtime=7200 \
 		--output=/out/load.log >/dev/null 2>&1 &
 	load=$!
 	wait_for 30 busy "$1"

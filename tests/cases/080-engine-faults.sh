@@ -17,7 +17,7 @@ start_load()
 {
 	fio --name=load --filename="/dev/$ns_disk" --direct=1 --thread \
 		--ioengine=libaio --rw=randrw --bs=64k --iodepth=8 --size=32M \
-		--time_based --runtime=600 --verify=crc32c --verify_fatal=1 \
+		--time_based --runtime=7200 --verify=crc32c --verify_fatal=1 \
 		--verify_backlog=32 --output=/out/load.log &
 	load=$!
 	wait_for 60 test -e "/out/load.log"

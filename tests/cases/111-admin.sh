@@ -108,7 +108,7 @@ cat >/tmp/mix.fio <<-JOB
 	filename=/dev/$disk
 	direct=1
 	time_based=1
-	runtime=600
+	runtime=7200
 	[small-reader]
 	rw=randread
 	bs=4k

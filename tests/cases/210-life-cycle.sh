@@ -26,7 +26,7 @@ start_load()
 {
 	fio --name=load --filename="/dev/$load_disk" --direct=1 --thread \
 		--ioengine=libaio --rw=randwrite --bsrange=64k-256k --iodepth=4 \
-		--size=16M --rate_iops=30 --time_based --runtime=600 \
+		--size=16M --rate_iops=30 --time_based --runtime=7200 \
 		--verify=crc32c --verify_fatal=1 --verify_backlog=16 \
 		--output=/out/load.log &
 	load=$!
