@@ -51,6 +51,7 @@ enum pmem_dma_state {
  * @bench_secs: how long the next rest is, 0 if it never rested
  * @bench_end: end of the rest, in jiffies
  * @recover: finds out about a suspect channel
+ * @answered: when it last did so after it had been late, in jiffies
  * @rounds: how often @recover has looked since the channel became suspect
  * @probe: two halves of memory, copied from one to the other by a probe
  * @probe_dma: the same as the engine sees it
@@ -74,6 +75,7 @@ struct pmem_dma_chan {
 	unsigned int bench_secs;
 	unsigned long bench_end;
 	struct delayed_work recover;
+	unsigned long answered;
 	unsigned int rounds;
 	void *probe;
 	dma_addr_t probe_dma;

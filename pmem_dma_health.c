@@ -5,7 +5,7 @@
  *	             late request                  answer
  *	  HEALTHY  ---------------->  SUSPECT  -------------->  HEALTHY
  *	     |                           |
- *	     | strikes                   | terminated, or failed too often
+ *	     | strikes                   | requests lost, terminated, or late again
  *	     v                           v
  *	  BENCHED  <---------------------+
  *	     |  rest over: HEALTHY again, the next rest is twice as long
@@ -25,6 +25,10 @@
  * other prep there: that answers when nothing is missing any more, or is sure to be
  * idle after a terminate, if its provider has that.  Where neither helps, the
  * request waits for its callback, or for the provider to leave.
+ *
+ * A channel may answer only because it was asked: one whose interrupts get lost.
+ * Nothing is missing then, but each time its requests took as long as it takes to
+ * become late.  So who is late for the second time in a while rests as well.
  */
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
@@ -37,6 +41,9 @@
 #define PMEM_DMA_MAX_STRIKES	8
 #define PMEM_DMA_BENCH_FIRST	1	/* seconds */
 #define PMEM_DMA_BENCH_LONGEST	64
+
+/* To be late once in such a time may be chance; more than the longest rest. */
+#define PMEM_DMA_LATE_AGAIN	(2 * PMEM_DMA_BENCH_LONGEST * HZ)
 
 /* How often a suspect channel is looked at, and when patience ends. */
 #define PMEM_DMA_RECOVER_DELAY	(HZ / 10)
@@ -186,9 +193,12 @@ static void pmem_dma_send_probe(struct pmem_dma_chan *ch)
 
 static void pmem_dma_answered(struct pmem_dma_chan *ch, unsigned int lost)
 {
+	bool again = time_before(jiffies, ch->answered + PMEM_DMA_LATE_AGAIN);
+
+	ch->answered = jiffies;
 	dev_info(ch->dev, "%s answers again, %u late requests redone by CPU\n",
 		 dma_chan_name(ch->chan), lost);
-	if (lost)
+	if (lost || again)
 		pmem_dma_bench(ch, PMEM_DMA_SUSPECT);
 	else
 		pmem_dma_move(ch, PMEM_DMA_SUSPECT, PMEM_DMA_HEALTHY);
@@ -213,9 +223,14 @@ static void pmem_dma_look(struct pmem_dma_chan *ch)
 {
 	dma_cookie_t probe = ch->probe_cookie;
 
-	/* Asking makes some providers see an interrupt that they missed. */
+	/*
+	 * Asking makes some providers see an interrupt that they missed, if it is
+	 * for a cookie that is not done yet.  The last one will do for that, since
+	 * without that interrupt there may be no descriptor free for a probe.
+	 */
 	dma_async_issue_pending(ch->chan);
-	dma_async_is_tx_complete(ch->chan, probe, NULL, NULL);
+	dma_async_is_tx_complete(ch->chan, probe ?: READ_ONCE(ch->chan->cookie),
+				 NULL, NULL);
 
 	if (!ch->ordered) {
 		if (!pmem_dma_count_inflight(ch))
@@ -276,6 +291,7 @@ void pmem_dma_chan_leaves(struct pmem_dma_chan *ch)
 int pmem_dma_health_init(struct pmem_dma_chan *ch)
 {
 	INIT_DELAYED_WORK(&ch->recover, pmem_dma_recover);
+	ch->answered = jiffies - PMEM_DMA_LATE_AGAIN;
 	ch->probe = dma_alloc_coherent(ch->dev, 2 * PMEM_DMA_PROBE_BYTES,
 				       &ch->probe_dma, GFP_KERNEL);
 	return ch->probe ? 0 : -ENOMEM;

@@ -95,6 +95,24 @@ odd_requests()
 	expect_same "misaligned descriptors" 0 "$(swdma_total misaligned)"
 }
 
+# All descriptors wait for an interrupt that never comes, so that there is none left for
+# a probe. The provider looks when it is asked for one that is not done yet.
+full_without_interrupts()
+{
+	reload ring=16
+	uses_dma
+	count_from_here
+	knobs irq_every=1
+	wait_for 20 any_rose timeouts
+	goes_on
+	goes_on
+	wait_for 20 grep -q benched /sys/block/pmem*/dma/channels
+	goes_on
+	knobs_clear
+	uses_dma
+	mark "a full ring without interrupts"
+}
+
 make_disks
 start_load
 by_cpu
@@ -113,6 +131,7 @@ leave_hung
 too_few_bits
 limited ring_full ring=16
 limited too_long max_len=2048 advertise=0
+full_without_interrupts
 reload max_len=4096
 uses_dma
 expect_same "too long descriptors" 0 "$(swdma_total too_long)"
