@@ -23,7 +23,6 @@
 #include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/ktime.h>
-#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
@@ -46,6 +45,8 @@
 #define PMEM_DMA_CAL_FIRST	SZ_4K
 #define PMEM_DMA_CAL_ROUNDS	3
 #define PMEM_DMA_CAL_PIECE	SZ_4K
+
+/* A CPU's copy that is longer takes as long as its parts. */
 #define PMEM_DMA_CAL_LINEAR	SZ_32K
 
 /* To the point: with more slack, the end would wait for the CPU's next tick. */
@@ -355,17 +356,17 @@ ssize_t pmem_dma_selftest_show(struct pmem_dma_dev *pd, char *buf)
 /*
  * In pieces, with a nap after each: who shares the CPU must not wait for a MiB.  To
  * let others go first (cond_resched()) would not do, since they need not be due.
- * What is long takes the time of its pieces.
  */
 static int pmem_dma_cal_cpu(struct pmem_dma_dev *pd, struct pmem_dma_buffers *b,
 			    bool write, u32 len, u64 *ns)
 {
 	u64 offset = pmem_core_offset(pd->pmem, 0), start;
-	u32 all = min_t(u32, len, PMEM_DMA_CAL_LINEAR), at, piece;
+	u32 at, piece;
 	int rc = 0;
 
-	for (at = 0; at < all && !rc; at += piece) {
-		piece = min_t(u32, all - at, PMEM_DMA_CAL_PIECE);
+	*ns = 0;
+	for (at = 0; at < len && !rc; at += piece) {
+		piece = min_t(u32, len - at, PMEM_DMA_CAL_PIECE);
 		start = ktime_get_ns();
 		if (write)
 			memcpy_flushcache(b->to + at, b->from + at, piece);
@@ -375,15 +376,16 @@ static int pmem_dma_cal_cpu(struct pmem_dma_dev *pd, struct pmem_dma_buffers *b,
 		*ns += ktime_get_ns() - start;
 		pmem_dma_nap();
 	}
-	*ns = div_u64(*ns * len, all);
 	return rc;
 }
 
+/* Set a length's cell; its predecessor is that of half the length. */
 static int pmem_dma_cal_one(struct pmem_dma_dev *pd,
 			    struct pmem_dma_admin *admin,
 			    struct pmem_dma_buffers *b, bool write,
-			    u32 len, u64 *best)
+			    u32 len, u64 (*cell)[2])
 {
+	u64 *best = *cell, cpu;
 	unsigned int round;
 	int rc = 0;
 
@@ -394,14 +396,15 @@ static int pmem_dma_cal_one(struct pmem_dma_dev *pd,
 	admin->offset = pmem_core_offset(pd->pmem, 0);
 	admin->len = len;
 	for (round = 0; round < PMEM_DMA_CAL_ROUNDS && !rc; round++) {
-		u64 cpu = 0;
-
 		rc = pmem_dma_admin_copy(pd, admin);
 		best[0] = min(best[0], admin->ns);
-		if (!rc)
-			rc = pmem_dma_cal_cpu(pd, b, write, len, &cpu);
+		if (rc || len > PMEM_DMA_CAL_LINEAR)
+			continue;
+		rc = pmem_dma_cal_cpu(pd, b, write, len, &cpu);
 		best[1] = min(best[1], cpu);
 	}
+	if (len > PMEM_DMA_CAL_LINEAR)
+		best[1] = 2 * cell[-1][1];
 	return rc;
 }
 
@@ -433,7 +436,7 @@ static int pmem_dma_cal_all(struct pmem_dma_dev *pd, struct pmem_dma_admin *admi
 			break;
 		for (dir = 0; dir < 2; dir++) {
 			rc = pmem_dma_cal_one(pd, admin, b, dir, len,
-					      cal->ns[dir][cal->nr]);
+					      &cal->ns[dir][cal->nr]);
 			if (rc == -EOPNOTSUPP && cal->nr)
 				break;	/* longer than a descriptor */
 			if (rc)
@@ -454,7 +457,7 @@ static int pmem_dma_cal_all(struct pmem_dma_dev *pd, struct pmem_dma_admin *admi
  * Changes no setting.  The channel is the first of the disk; the copies of the
  * write direction go to memory, since the media is not written to.
  *
- * Context: Process context.  Takes some twenty seconds.
+ * Context: Process context.  Takes some ten seconds.
  * Return: 0, -ENOENT if there is no channel, -EIO if it failed or the media is
  *	bad where it was read, or another errno.
  */
