@@ -303,7 +303,8 @@ do_memory()
 	roll 64
 	pages=$(awk -v leave=$((96 + dice)) '/^MemAvailable:/ { print int(($2 / 1024 - leave) / 2) }' /proc/meminfo)
 	[ "$pages" -gt 0 ] || return 0
-	patiently write_to /proc/sys/vm/nr_hugepages "$pages"
+	# An emulated CPU that shares its host takes minutes for it at times.
+	within $((4 * patience)) write_to /proc/sys/vm/nr_hugepages "$pages"
 	mark "$(awk '/^(HugePages_Total|MemFree):/ { print $1, $2 }' /proc/meminfo | tr '\n' ' ')of $pages"
 	progress
 	roll 5
