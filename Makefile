@@ -103,10 +103,10 @@ check-debug:
 	tests/run --kver debug
 
 bench-insn:
-	tests/bench/run
+	tests/perf/run
 
 bench-genctr:
-	tests/bench/genctr
+	tests/perf/genctr
 
 power-cut:
 	tests/power-cut/run

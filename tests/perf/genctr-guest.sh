@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The guest's part of tests/bench/genctr: leaves in /out/runs a line per run of fio,
+# The guest's part of tests/perf/genctr: leaves in /out/runs a line per run of fio,
 # "off" or "on", what it did, KiB/s, I/Os per second, and the mean slat in ns.
 set -euo pipefail
 

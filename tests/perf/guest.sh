@@ -105,6 +105,9 @@ all_figures()
 	prepare_queue "$2"
 	queue_facts "$1" "$2"
 	figures "$1" "/dev/$2" "$engines" "$lengths" read,write
+	# 16 times 2M would take longer than from one timer interrupt to the next, and how
+	# many of 16 short ones a worker finds at once is a matter of luck.
+	figures "$1" "/dev/$2" uring_x16 4096,65536 read,write
 }
 
 # through_ext4 WHAT DISK: blocks that are allocated and were written before.

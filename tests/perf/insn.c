@@ -14,8 +14,10 @@
  *		I/Os, each at a random place
  *
  * Each list is separated by commas; ENGINES are psync, libaio and io_uring, as fio
- * calls them, at depth 1. I/O is direct, one block after the other over a part of
- * the file, from a huge page, so that a request has one segment.
+ * calls them, at depth 1, and uring_x16, which is io_uring with the file and the buffer
+ * registered, 16 I/Os submitted and waited for at once. I/O is direct, one block after
+ * the other over a part of the file (of 16 at once every other block, or the block layer
+ * would merge them), from a huge page, so that a request has one segment.
  *
  * Where the counter counts instructions, the lower decile of many short rounds is
  * free of timer interrupts and of what other tasks do, and nearly always the same.
@@ -31,11 +33,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
 #define ROUNDS		51
 #define BUFFER_BYTES	(2u << 20)
+#define MOST_AT_ONCE	16u
 /* An emulated CPU is slow at copies between places of the same alignment. */
 #define FIRST_BYTE	(1036u << 10)
 #define RANGE_BYTES	(32u << 20)
@@ -44,10 +48,12 @@ struct request {
 	void *buffer;
 	size_t bytes;
 	off_t at;
+	off_t step;
 	int write;
 };
 
 static int fd;
+static void *buffer;
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
 {
@@ -69,9 +75,16 @@ static void expect_all(const struct request *rq, long long res)
 		die("%lld of %zu bytes", res, rq->bytes);
 }
 
+static void advance(struct request *rq)
+{
+	rq->at += rq->step;
+	if (rq->at + (off_t)rq->bytes > FIRST_BYTE + RANGE_BYTES)
+		rq->at = FIRST_BYTE;
+}
+
 /* ------------------------------------------------------------------- psync */
 
-static void psync_io(const struct request *rq)
+static void psync_io(struct request *rq)
 {
 	ssize_t res;
 
@@ -80,6 +93,7 @@ static void psync_io(const struct request *rq)
 	else
 		res = pread(fd, rq->buffer, rq->bytes, rq->at);
 	expect_all(rq, res < 0 ? -errno : res);
+	advance(rq);
 }
 
 /* ------------------------------------------------------------------ libaio */
@@ -93,7 +107,7 @@ static void aio_open(void)
 		die("io_setup: %s", strerror(errno));
 }
 
-static void aio_io(const struct request *rq)
+static void aio_io(struct request *rq)
 {
 	struct iocb cb = {
 		.aio_lio_opcode = rq->write ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD,
@@ -110,6 +124,7 @@ static void aio_io(const struct request *rq)
 	if (syscall(SYS_io_getevents, aio, 1, 1, &event, NULL) != 1)
 		die("io_getevents: %s", strerror(errno));
 	expect_all(rq, event.res);
+	advance(rq);
 }
 
 static void aio_close(void)
@@ -123,7 +138,8 @@ static int uring_fd;
 static struct io_uring_params uring;
 static char *uring_rings;
 static size_t uring_rings_bytes;
-static struct io_uring_sqe *uring_sqe;
+static struct io_uring_sqe *uring_sqes;
+static int uring_registered;
 
 static void *uring_map(size_t bytes, off_t what)
 {
@@ -135,12 +151,13 @@ static void *uring_map(size_t bytes, off_t what)
 	return map;
 }
 
-static void uring_open(void)
+static void uring_setup(unsigned int entries)
 {
 	size_t sq, cq;
+	uint32_t i;
 
 	memset(&uring, 0, sizeof(uring));
-	uring_fd = (int)syscall(SYS_io_uring_setup, 1, &uring);
+	uring_fd = (int)syscall(SYS_io_uring_setup, entries, &uring);
 	if (uring_fd < 0)
 		die("io_uring_setup: %s", strerror(errno));
 	if (!(uring.features & IORING_FEAT_SINGLE_MMAP))
@@ -149,8 +166,31 @@ static void uring_open(void)
 	cq = uring.cq_off.cqes + uring.cq_entries * sizeof(struct io_uring_cqe);
 	uring_rings_bytes = sq > cq ? sq : cq;
 	uring_rings = uring_map(uring_rings_bytes, IORING_OFF_SQ_RING);
-	uring_sqe = uring_map(sizeof(*uring_sqe), IORING_OFF_SQES);
-	*(uint32_t *)(uring_rings + uring.sq_off.array) = 0;
+	uring_sqes = uring_map(uring.sq_entries * sizeof(*uring_sqes), IORING_OFF_SQES);
+	for (i = 0; i < uring.sq_entries; i++)
+		((uint32_t *)(uring_rings + uring.sq_off.array))[i] = i;
+	uring_registered = 0;
+}
+
+static void uring_open(void)
+{
+	uring_setup(1);
+}
+
+static void uring_register(unsigned int what, const void *arg)
+{
+	if (syscall(SYS_io_uring_register, uring_fd, what, arg, 1))
+		die("io_uring_register %u: %s", what, strerror(errno));
+}
+
+static void uring_x16_open(void)
+{
+	struct iovec all = { .iov_base = buffer, .iov_len = BUFFER_BYTES };
+
+	uring_setup(MOST_AT_ONCE);
+	uring_register(IORING_REGISTER_FILES, &fd);
+	uring_register(IORING_REGISTER_BUFFERS, &all);
+	uring_registered = 1;
 }
 
 static uint32_t *uring_word(uint32_t offset)
@@ -158,34 +198,47 @@ static uint32_t *uring_word(uint32_t offset)
 	return (uint32_t *)(uring_rings + offset);
 }
 
-/* The ring has one entry, the first. */
-static void uring_io(const struct request *rq)
+static void uring_prepare(struct io_uring_sqe *sqe, const struct request *rq)
+{
+	memset(sqe, 0, sizeof(*sqe));
+	if (uring_registered) {
+		sqe->opcode = rq->write ? IORING_OP_WRITE_FIXED : IORING_OP_READ_FIXED;
+		sqe->flags = IOSQE_FIXED_FILE;
+	} else {
+		sqe->opcode = rq->write ? IORING_OP_WRITE : IORING_OP_READ;
+		sqe->fd = fd;
+	}
+	sqe->addr = (uintptr_t)rq->buffer;
+	sqe->len = (uint32_t)rq->bytes;
+	sqe->off = (uint64_t)rq->at;
+}
+
+/* As many as the ring has entries, all in the same buffer. */
+static void uring_io(struct request *rq)
 {
 	uint32_t *tail = uring_word(uring.sq_off.tail);
 	uint32_t *head = uring_word(uring.cq_off.head);
 	uint32_t mask = *uring_word(uring.cq_off.ring_mask);
 	struct io_uring_cqe *cqes = (void *)(uring_rings + uring.cq_off.cqes);
-	long long res;
+	uint32_t n = uring.sq_entries, i;
 
-	memset(uring_sqe, 0, sizeof(*uring_sqe));
-	uring_sqe->opcode = rq->write ? IORING_OP_WRITE : IORING_OP_READ;
-	uring_sqe->fd = fd;
-	uring_sqe->addr = (uintptr_t)rq->buffer;
-	uring_sqe->len = (uint32_t)rq->bytes;
-	uring_sqe->off = (uint64_t)rq->at;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-	if (syscall(SYS_io_uring_enter, uring_fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
+	for (i = 0; i < n; i++) {
+		uring_prepare(&uring_sqes[(*tail + i) & (n - 1)], rq);
+		advance(rq);
+	}
+	__atomic_store_n(tail, *tail + n, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, uring_fd, n, n, IORING_ENTER_GETEVENTS, NULL, 0) != n)
 		die("io_uring_enter: %s", strerror(errno));
-	if (__atomic_load_n(uring_word(uring.cq_off.tail), __ATOMIC_ACQUIRE) == *head)
-		die("io_uring_enter: no completion");
-	res = cqes[*head & mask].res;
-	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
-	expect_all(rq, res);
+	if (__atomic_load_n(uring_word(uring.cq_off.tail), __ATOMIC_ACQUIRE) - *head != n)
+		die("io_uring_enter: less than %u completions", n);
+	for (i = 0; i < n; i++)
+		expect_all(rq, cqes[(*head + i) & mask].res);
+	__atomic_store_n(head, *head + n, __ATOMIC_RELEASE);
 }
 
 static void uring_close(void)
 {
-	munmap(uring_sqe, sizeof(*uring_sqe));
+	munmap(uring_sqes, uring.sq_entries * sizeof(*uring_sqes));
 	munmap(uring_rings, uring_rings_bytes);
 	close(uring_fd);
 }
@@ -194,13 +247,15 @@ static void uring_close(void)
 
 static const struct engine {
 	const char *name;
+	unsigned int at_once;
 	void (*open)(void);
-	void (*io)(const struct request *rq);
+	void (*io)(struct request *rq);
 	void (*close)(void);
 } engines[] = {
-	{ "psync", NULL, psync_io, NULL },
-	{ "libaio", aio_open, aio_io, aio_close },
-	{ "io_uring", uring_open, uring_io, uring_close },
+	{ "psync", 1, NULL, psync_io, NULL },
+	{ "libaio", 1, aio_open, aio_io, aio_close },
+	{ "io_uring", 1, uring_open, uring_io, uring_close },
+	{ "uring_x16", MOST_AT_ONCE, uring_x16_open, uring_io, uring_close },
 };
 
 static const struct engine *find_engine(const char *name)
@@ -213,23 +268,14 @@ static const struct engine *find_engine(const char *name)
 	die("no engine %s", name);
 }
 
-static void advance(struct request *rq)
-{
-	rq->at += (off_t)rq->bytes;
-	if (rq->at + (off_t)rq->bytes > FIRST_BYTE + RANGE_BYTES)
-		rq->at = FIRST_BYTE;
-}
-
-static uint64_t round_ticks(const struct engine *engine, struct request *rq, unsigned int ios)
+static uint64_t round_ticks(const struct engine *engine, struct request *rq, unsigned int times)
 {
 	uint64_t start = __rdtsc();
 	unsigned int i;
 
-	for (i = 0; i < ios; i++) {
+	for (i = 0; i < times; i++)
 		engine->io(rq);
-		advance(rq);
-	}
-	return (__rdtsc() - start) / ios;
+	return (__rdtsc() - start) / ((uint64_t)times * engine->at_once);
 }
 
 static int compare(const void *a, const void *b)
@@ -242,15 +288,16 @@ static int compare(const void *a, const void *b)
 /* A round takes about a tenth of the time from one timer interrupt to the next. */
 static void measure(const struct engine *engine, struct request *rq)
 {
-	unsigned int ios = (unsigned int)(400000 / (6000 + rq->bytes / 2)) + 1, i;
+	unsigned int times = (unsigned int)(400000 / (6000 + rq->bytes / 2)) / engine->at_once + 1;
 	uint64_t ticks[ROUNDS];
+	unsigned int i;
 
 	if (engine->open)
 		engine->open();
 	for (i = 0; i < 3; i++)
-		round_ticks(engine, rq, ios);
+		round_ticks(engine, rq, times);
 	for (i = 0; i < ROUNDS; i++)
-		ticks[i] = round_ticks(engine, rq, ios);
+		ticks[i] = round_ticks(engine, rq, times);
 	if (engine->close)
 		engine->close();
 	qsort(ticks, ROUNDS, sizeof(ticks[0]), compare);
@@ -265,10 +312,8 @@ static void go_on(const struct engine *engine, struct request *rq, uint64_t tick
 
 	if (engine->open)
 		engine->open();
-	while (__rdtsc() - start < ticks) {
+	while (__rdtsc() - start < ticks)
 		engine->io(rq);
-		advance(rq);
-	}
 }
 
 static void latencies(const struct engine *engine, struct request *rq, size_t count)
@@ -295,20 +340,22 @@ static void latencies(const struct engine *engine, struct request *rq, size_t co
 	free(ticks);
 }
 
-static struct request make_request(void *buffer, const char *bytes, const char *direction)
+static struct request make_request(const struct engine *engine, const char *bytes,
+				   const char *direction)
 {
 	struct request rq = { .buffer = buffer, .at = FIRST_BYTE };
 
 	rq.bytes = strtoul(bytes, NULL, 10);
 	if (!rq.bytes || rq.bytes > BUFFER_BYTES)
 		die("no length: %s", bytes);
+	rq.step = (off_t)rq.bytes * (engine->at_once > 1 ? 2 : 1);
 	rq.write = !strcmp(direction, "write");
 	if (!rq.write && strcmp(direction, "read"))
 		die("no direction: %s", direction);
 	return rq;
 }
 
-static void measure_all(void *buffer, char *names, const char *lengths, const char *directions)
+static void measure_all(char *names, const char *lengths, const char *directions)
 {
 	char *name, *direction, *bytes, *save_d, *save_b;
 
@@ -321,9 +368,10 @@ static void measure_all(void *buffer, char *names, const char *lengths, const ch
 
 			for (bytes = strtok_r(list_b, ",", &save_b); bytes;
 			     bytes = strtok_r(NULL, ",", &save_b)) {
-				struct request rq = make_request(buffer, bytes, direction);
+				const struct engine *engine = find_engine(name);
+				struct request rq = make_request(engine, bytes, direction);
 
-				measure(find_engine(name), &rq);
+				measure(engine, &rq);
 			}
 			free(list_b);
 		}
@@ -346,8 +394,6 @@ static int over_and_over(const char *file, const char *word, const char *stop)
 
 int main(int argc, char **argv)
 {
-	void *buffer;
-
 	if (argc == 4)
 		return over_and_over(argv[1], argv[2], argv[3]);
 	if (argc < 5 || argc > 7 || (argc == 7 && strcmp(argv[6], "latency")))
@@ -363,15 +409,16 @@ int main(int argc, char **argv)
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		die("mlockall: %s", strerror(errno));
 	if (argc > 5) {
-		struct request rq = make_request(buffer, argv[3], argv[4]);
+		const struct engine *engine = find_engine(argv[2]);
+		struct request rq = make_request(engine, argv[3], argv[4]);
 		uint64_t n = strtoull(argv[5], NULL, 10);
 
 		if (argc == 7)
-			latencies(find_engine(argv[2]), &rq, n);
+			latencies(engine, &rq, n);
 		else
-			go_on(find_engine(argv[2]), &rq, n);
+			go_on(engine, &rq, n);
 	} else {
-		measure_all(buffer, argv[2], argv[3], argv[4]);
+		measure_all(argv[2], argv[3], argv[4]);
 	}
 	return 0;
 }

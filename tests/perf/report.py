@@ -4,10 +4,13 @@
 
 usage: report.py DIRECTORY BASELINE [accept [DOCUMENT]]
 
-DIRECTORY has boot1 and boot2 as the guests left them, and the traces. BASELINE is
-compared with if it is there; "accept" writes it, and the tables into DOCUMENT. Exit
-status 1 if an I/O of ours takes more than LIMIT times what it took in the baseline.
+DIRECTORY has boot1 and boot2 as the guests left them, and the traces, and gets
+insn.json with the figures. BASELINE is compared with if it is there; "accept" writes
+it, and the tables into DOCUMENT. Exit status 1 if an I/O of ours takes more than LIMIT
+times what it took in the baseline.
 """
+import itertools
+import json
 import pathlib
 import sys
 
@@ -16,7 +19,7 @@ import where
 LIMIT = 1.02
 DRIVERS = ("null_blk", "nd_pmem", "pmem_cpu", "pmem_dma/cpu", "pmem_dma/dma")
 OURS = ("pmem_cpu", "pmem_dma/")
-ENGINES = ("psync", "io_uring", "libaio")
+ENGINES = ("psync", "io_uring", "libaio", "uring_x16")
 LENGTHS = (512, 4096, 65536, 2097152)
 DIRECTIONS = ("read", "write")
 # Instructions of a step of the self-test or calibration, with the switches of tasks.
@@ -55,6 +58,17 @@ def write_baseline(path, kernel, figures):
     path.write_text("\n".join(lines) + "\n")
 
 
+def write_json(path, figures):
+    """The main table, for programs."""
+    rows = []
+    for (what, engine, direction, length), value in figures.items():
+        if what in DRIVERS:
+            driver, _, way = what.partition("/")
+            rows.append({"block": length, "direction": direction, "engine": engine,
+                         "driver": driver, "path": way or "cpu", "instructions": value})
+    path.write_text(json.dumps(rows, indent=1) + "\n")
+
+
 def short(length):
     for unit, size in (("M", 1 << 20), ("k", 1 << 10)):
         if length >= size:
@@ -85,14 +99,16 @@ def split(rows):
     return rows[0], rows[1:]
 
 
+def measured(figures):
+    """Engines, lengths and directions of the main table, in its order."""
+    return [key for key in itertools.product(ENGINES, LENGTHS, DIRECTIONS)
+            if ("null_blk", key[0], key[2], key[1]) in figures]
+
+
 def main_table(figures):
-    rows = []
-    for engine in ENGINES:
-        for length in LENGTHS:
-            for direction in DIRECTIONS:
-                rows.append([f"{engine} {short(length)} {direction}"] + [
-                    number(figures.get((driver, engine, direction, length)))
-                    for driver in DRIVERS])
+    rows = [[f"{engine} {short(length)} {direction}"] + [
+        number(figures.get((driver, engine, direction, length))) for driver in DRIVERS]
+            for engine, length, direction in measured(figures)]
     return table(["I/O", *DRIVERS], rows)
 
 
@@ -119,13 +135,9 @@ def own(figures, driver, engine, direction, length):
 
 
 def own_table(figures):
-    rows = []
-    for engine in ENGINES:
-        for length in LENGTHS:
-            for direction in DIRECTIONS:
-                rows.append([f"{engine} {short(length)} {direction}"] + [
-                    number(own(figures, driver, engine, direction, length))
-                    for driver in DRIVERS[1:]])
+    rows = [[f"{engine} {short(length)} {direction}"] + [
+        number(own(figures, driver, engine, direction, length)) for driver in DRIVERS[1:]]
+            for engine, length, direction in measured(figures)]
     return table(["I/O", *DRIVERS[1:]], rows)
 
 
@@ -263,6 +275,7 @@ def main():
     facts = read_facts(out / "boot1" / "facts.tsv")
     figures = {key: min(value, boots[1][key]) for key, value in boots[0].items()}
 
+    write_json(out / "insn.json", figures)
     text = tables(figures, boots, facts, where.profiles_of(out / "boot2"))
     print("\n".join([*text, ""]))
     if "accept" in sys.argv[3:4]:
