@@ -35,6 +35,9 @@ enum pmem_dma_state {
 	PMEM_DMA_GONE,
 };
 
+/* Before the number of a suspicion is used again, its probes have long been answered. */
+#define PMEM_DMA_SUSPICIONS	64
+
 /**
  * struct pmem_dma_chan - a dmaengine channel, shared by all disks
  * @node: link in the module's list
@@ -56,7 +59,10 @@ enum pmem_dma_state {
  * @probe: two halves of memory, copied from one to the other by a probe
  * @probe_dma: the same as the engine sees it
  * @probe_cookie: of the probe that is on its way, 0 for none
- * @probe_done: the probe was called back
+ * @suspicion: number of the present suspicion, or of the last one
+ * @answered_suspicion: the one of which a probe was called back
+ * @suspicions: the callback of a probe gets the address of its number's entry; each
+ *	of them points to the channel
  * @probes: sent so far
  * @last_done: when a descriptor was last called back, in jiffies
  */
@@ -80,7 +86,9 @@ struct pmem_dma_chan {
 	void *probe;
 	dma_addr_t probe_dma;
 	dma_cookie_t probe_cookie;
-	bool probe_done;
+	unsigned int suspicion;
+	unsigned int answered_suspicion;
+	struct pmem_dma_chan *suspicions[PMEM_DMA_SUSPICIONS];
 	unsigned int probes;
 
 	/* Written for each descriptor, so away from what queue_rq() reads. */

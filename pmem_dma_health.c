@@ -156,26 +156,31 @@ bool pmem_dma_chan_late(struct pmem_dma_chan *ch)
 	return true;
 }
 
+/*
+ * There can be several probes of one suspicion, since a probe may get lost like
+ * anything else.  Any of them will do: all that was submitted before the first is
+ * over.  Those of an earlier suspicion, which may be answered at any time, must
+ * not be taken for one: so the callback is told which of them it is of.
+ */
 static void pmem_dma_probe_done(void *param, const struct dmaengine_result *res)
 {
-	struct pmem_dma_chan *ch = param;
+	struct pmem_dma_chan **mine = param, *ch = *mine;
+	unsigned int suspicion = mine - ch->suspicions;
 
-	/* Any answer will do: the descriptors before it are over. */
-	WRITE_ONCE(ch->probe_done, true);
+	if (suspicion == READ_ONCE(ch->suspicion))
+		WRITE_ONCE(ch->answered_suspicion, suspicion);
 }
 
-/*
- * A probe may get lost like anything else, so there can be several.  The cookie
- * of the first is kept: whichever answers, all that came before the first is
- * over.
- */
 static void pmem_dma_send_probe(struct pmem_dma_chan *ch)
 {
 	struct dma_async_tx_descriptor *tx;
 	dma_cookie_t cookie;
 
-	if (!ch->probe_cookie)
-		WRITE_ONCE(ch->probe_done, false);
+	if (!ch->probe_cookie) {
+		WRITE_ONCE(ch->answered_suspicion, PMEM_DMA_SUSPICIONS);
+		WRITE_ONCE(ch->suspicion,
+			   (ch->suspicion + 1) % PMEM_DMA_SUSPICIONS);
+	}
 	tx = dmaengine_prep_dma_memcpy(ch->chan,
 				       ch->probe_dma + PMEM_DMA_PROBE_BYTES,
 				       ch->probe_dma, PMEM_DMA_PROBE_BYTES,
@@ -183,7 +188,7 @@ static void pmem_dma_send_probe(struct pmem_dma_chan *ch)
 	if (!tx)
 		return;		/* a full ring: a later round tries again */
 	tx->callback_result = pmem_dma_probe_done;
-	tx->callback_param = ch;
+	tx->callback_param = &ch->suspicions[ch->suspicion];
 	ch->probes++;
 	cookie = dmaengine_submit(tx);
 	if (!ch->probe_cookie && !dma_submit_error(cookie))
@@ -222,6 +227,7 @@ static void pmem_dma_terminate(struct pmem_dma_chan *ch)
 static void pmem_dma_look(struct pmem_dma_chan *ch)
 {
 	dma_cookie_t probe = ch->probe_cookie;
+	enum dma_status status;
 
 	/*
 	 * Asking makes some providers see an interrupt that they missed, if it is
@@ -229,15 +235,17 @@ static void pmem_dma_look(struct pmem_dma_chan *ch)
 	 * without that interrupt there may be no descriptor free for a probe.
 	 */
 	dma_async_issue_pending(ch->chan);
-	dma_async_is_tx_complete(ch->chan, probe ?: READ_ONCE(ch->chan->cookie),
-				 NULL, NULL);
+	status = dma_async_is_tx_complete(ch->chan,
+					  probe ?: READ_ONCE(ch->chan->cookie),
+					  NULL, NULL);
 
 	if (!ch->ordered) {
 		if (!pmem_dma_count_inflight(ch))
 			pmem_dma_answered(ch, 0);
 		return;
 	}
-	if (!probe || !READ_ONCE(ch->probe_done)) {
+	if (!probe || status != DMA_COMPLETE ||
+	    READ_ONCE(ch->answered_suspicion) != ch->suspicion) {
 		if (ch->rounds % PMEM_DMA_PROBE_ROUNDS == 0)
 			pmem_dma_send_probe(ch);
 		return;
@@ -290,6 +298,10 @@ void pmem_dma_chan_leaves(struct pmem_dma_chan *ch)
  */
 int pmem_dma_health_init(struct pmem_dma_chan *ch)
 {
+	unsigned int i;
+
+	for (i = 0; i < PMEM_DMA_SUSPICIONS; i++)
+		ch->suspicions[i] = ch;
 	INIT_DELAYED_WORK(&ch->recover, pmem_dma_recover);
 	ch->answered = jiffies - PMEM_DMA_LATE_AGAIN;
 	ch->probe = dma_alloc_coherent(ch->dev, 2 * PMEM_DMA_PROBE_BYTES,
