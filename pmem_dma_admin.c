@@ -337,14 +337,17 @@ out_unlock:
  * @pd: the disk
  * @buf: a page
  *
- * Context: Process context.
- * Return: bytes.
+ * Context: Process context.  Waits for a run that is under way.
+ * Return: bytes, or -EINTR.
  */
 ssize_t pmem_dma_selftest_show(struct pmem_dma_dev *pd, char *buf)
 {
 	ssize_t len;
 
-	mutex_lock(&pd->admin_lock);
+	/* A test on an engine that hangs may have it for long. */
+	len = mutex_lock_interruptible(&pd->admin_lock);
+	if (len)
+		return len;
 	len = sysfs_emit(buf, "%s", pd->selftest[0] ? pd->selftest :
 			 "not run\n");
 	mutex_unlock(&pd->admin_lock);
@@ -493,13 +496,16 @@ out_unlock:
  * @pd: the disk
  *
  * Context: Process context.
- * Return: 0, or -ENODATA without a calibration.
+ * Return: 0, -ENODATA without a calibration, or -EINTR.
  */
 int pmem_dma_calibrate_apply(struct pmem_dma_dev *pd)
 {
-	int rc = -ENODATA;
+	int rc;
 
-	mutex_lock(&pd->admin_lock);
+	rc = mutex_lock_interruptible(&pd->admin_lock);
+	if (rc)
+		return rc;
+	rc = -ENODATA;
 	if (pd->cal.nr) {
 		WRITE_ONCE(pd->min_bytes[READ], pd->cal.min_bytes[READ]);
 		WRITE_ONCE(pd->min_bytes[WRITE], pd->cal.min_bytes[WRITE]);
@@ -514,15 +520,17 @@ int pmem_dma_calibrate_apply(struct pmem_dma_dev *pd)
  * @pd: the disk
  * @buf: a page
  *
- * Context: Process context.
- * Return: bytes.
+ * Context: Process context.  Waits for a run that is under way.
+ * Return: bytes, or -EINTR.
  */
 ssize_t pmem_dma_calibrate_show(struct pmem_dma_dev *pd, char *buf)
 {
 	const struct pmem_dma_cal *cal = &pd->cal;
-	int len = 0, i;
+	int len, i;
 
-	mutex_lock(&pd->admin_lock);
+	len = mutex_lock_interruptible(&pd->admin_lock);
+	if (len)
+		return len;
 	if (!cal->nr)
 		len = sysfs_emit(buf, "not run\n");
 	for (i = 0; i < cal->nr; i++)

@@ -286,6 +286,7 @@ static void pmem_dma_recover(struct work_struct *work)
 void pmem_dma_chan_leaves(struct pmem_dma_chan *ch)
 {
 	WRITE_ONCE(ch->state, PMEM_DMA_GONE);
+	trace_channel_state(ch, PMEM_DMA_GONE);
 	mod_delayed_work(system_unbound_wq, &ch->recover, PMEM_DMA_LEAVE_DELAY);
 }
 
