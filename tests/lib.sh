@@ -69,6 +69,12 @@ wait_for()
 	done
 }
 
+# exited PID: such a process is not there any more.
+exited()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
 # within SECONDS COMMAND...: the command succeeds in this time. If it can't even be
 # killed, the case ends all the same, and the kernel log tells where tasks hang.
 within()

@@ -24,15 +24,10 @@ busy()
 	test "$(awk '{ print $9 }' "/sys/block/$1/stat")" -gt 8
 }
 
-gone()
-{
-	! kill -0 "$load" 2>/dev/null
-}
-
 # The load ends by itself, with errors, and soon.
 load_ends()
 {
-	wait_for 30 gone
+	wait_for 30 exited "$load"
 	if wait "$load"; then
 		fail "the load met no error"
 	fi

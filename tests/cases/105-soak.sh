@@ -148,11 +148,6 @@ progress()
 	loads_run
 }
 
-exited()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
 # fio ends a job at the first error and says so.
 load_stop()
 {

@@ -36,16 +36,6 @@ map()
 	wait_for 10 waits "${pid[$1]}"
 }
 
-alive()
-{
-	kill -0 "$1" 2>/dev/null
-}
-
-gone()
-{
-	! alive "$1"
-}
-
 # ends NAME STATUS: no more commands for the process, which ends so.
 ends()
 {
@@ -79,14 +69,14 @@ one_bad_page()
 	address=$(($(cat "/sys/bus/nd/devices/$device/resource") + media))
 	inject "$media" "$page"
 	echo "$address" >/sys/devices/system/memory/hard_offline_page
-	wait_for 10 gone "${pid[victim]}"
+	wait_for 10 exited "${pid[victim]}"
 	ends victim 135 # 128 + SIGBUS
 	expect_same "file system was told" "$1" "$(notified)"
 
 	refuse "read of the bad page" dd if=/mnt/file of=/tmp/got bs="$page" skip="$at" \
 		count=1 iflag=skip_bytes status=none
 	expect "no bytes of the bad page" test ! -s /tmp/got
-	expect "the other process is alive" alive "${pid[other]}"
+	refuse "the other process is gone" exited "${pid[other]}"
 	printf 'mread -v %d 16\n' $((at + 64 * page)) >&"${fd[other]}"
 	ends other 0
 	expect_same "reads of the other process" 2 "$(wc -l </tmp/other.out)"
