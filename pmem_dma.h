@@ -9,6 +9,7 @@
 #include <linux/blk-mq.h>
 #include <linux/completion.h>
 #include <linux/dmaengine.h>
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
@@ -171,6 +172,9 @@ struct pmem_dma_cal {
 
 /**
  * struct pmem_dma_admin - a copy that pmem_dma_admin.c asks for
+ * @refs: whoever asks, and the request under way
+ * @mem: two buffers, which may outlive who asked
+ * @bytes: length of each
  * @queue: index of a queue
  * @link: index of a channel among those of the queue
  * @to: memory
@@ -183,6 +187,9 @@ struct pmem_dma_cal {
  * @sts: which end
  */
 struct pmem_dma_admin {
+	struct kref refs;
+	void *mem[2];
+	size_t bytes;
 	unsigned int queue;
 	unsigned int link;
 	void *to;
@@ -354,6 +361,7 @@ void pmem_dma_forget(struct pmem_dma_dev *pd, struct device *dev);
 void pmem_dma_log_queues(struct pmem_dma_dev *pd);
 
 /* pmem_dma_admin.c */
+void pmem_dma_admin_end(struct pmem_dma_admin *admin, blk_status_t sts);
 int pmem_dma_selftest(struct pmem_dma_dev *pd);
 ssize_t pmem_dma_selftest_show(struct pmem_dma_dev *pd, char *buf);
 int pmem_dma_calibrate(struct pmem_dma_dev *pd);

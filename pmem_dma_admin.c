@@ -12,7 +12,8 @@
  * trouble handles them as it does those, and whoever freezes the queue waits for
  * no more than the one that is under way.  To begin one on a frozen queue is
  * never waited for, because it may be frozen by the removal of the disk, which
- * in turn waits for the sysfs file that we are called from.
+ * in turn waits for the sysfs file that we are called from.  Nor need anyone stay
+ * who is killed while a channel hangs: what the copy uses goes when that ends.
  *
  * To leave the CPU to others, a step does little, and sleeps so long after it that
  * only about one in ten thousand small requests meets one.
@@ -22,6 +23,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/gfp.h>
+#include <linux/kref.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -55,42 +57,62 @@ static void pmem_dma_nap(void)
 	usleep_range(50 * USEC_PER_MSEC, 50 * USEC_PER_MSEC + 50);
 }
 
-/**
- * struct pmem_dma_buffers - what the copies go from and to
- * @to: written by channels
- * @from: read by channels
- * @bytes: length of each
- */
-struct pmem_dma_buffers {
-	void *to;
-	void *from;
-	size_t bytes;
-};
-
-static void pmem_dma_put_buffers(struct pmem_dma_buffers *b)
+static void pmem_dma_admin_free(struct kref *refs)
 {
-	free_pages((unsigned long)b->to, get_order(b->bytes));
-	free_pages((unsigned long)b->from, get_order(b->bytes));
+	struct pmem_dma_admin *admin = container_of(refs, struct pmem_dma_admin,
+						    refs);
+
+	free_pages((unsigned long)admin->mem[0], get_order(admin->bytes));
+	free_pages((unsigned long)admin->mem[1], get_order(admin->bytes));
+	kfree(admin);
 }
 
-static int pmem_dma_get_buffers(struct pmem_dma_buffers *b, size_t bytes)
+static void pmem_dma_admin_put(struct pmem_dma_admin *admin)
+{
+	kref_put(&admin->refs, pmem_dma_admin_free);
+}
+
+/* With buffers of that length, or shorter ones if memory is short. */
+static struct pmem_dma_admin *pmem_dma_admin_new(size_t most, size_t least)
 {
 	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY;
+	struct pmem_dma_admin *admin;
 
-	for (b->bytes = bytes; b->bytes >= PMEM_DMA_TEST_BYTES; b->bytes /= 2) {
-		b->to = (void *)__get_free_pages(gfp, get_order(b->bytes));
-		b->from = (void *)__get_free_pages(gfp, get_order(b->bytes));
-		if (b->to && b->from)
-			return 0;
-		pmem_dma_put_buffers(b);
+	for (; most >= least; most /= 2) {
+		admin = kzalloc(sizeof(*admin), GFP_KERNEL);
+		if (!admin)
+			return NULL;
+		kref_init(&admin->refs);
+		admin->bytes = most;
+		admin->mem[0] = (void *)__get_free_pages(gfp, get_order(most));
+		admin->mem[1] = (void *)__get_free_pages(gfp, get_order(most));
+		if (admin->mem[0] && admin->mem[1])
+			return admin;
+		pmem_dma_admin_put(admin);
 	}
-	return -ENOMEM;
+	return NULL;
+}
+
+/**
+ * pmem_dma_admin_end() - a request of pmem_dma_admin_copy() is over
+ * @admin: what it was about, not to be used any more
+ * @sts: how it ended
+ *
+ * Context: Any.
+ */
+void pmem_dma_admin_end(struct pmem_dma_admin *admin, blk_status_t sts)
+{
+	admin->sts = sts;
+	complete(&admin->done);
+	pmem_dma_admin_put(admin);
 }
 
 /*
  * Have a channel do one copy.  0, -ENOENT if there is no such channel any more or
  * it is in trouble, -EOPNOTSUPP if it can't copy that, -EBUSY if the queue stays
- * frozen, -ENODEV if the disk goes, -EIO if the channel did not do it.
+ * frozen, -ENODEV if the disk goes, -EIO if the channel did not do it, -EINTR if
+ * the caller was killed: then the copy may be under way, and neither the buffers
+ * nor @admin may be used, but for pmem_dma_admin_put().
  */
 static int pmem_dma_admin_copy(struct pmem_dma_dev *pd,
 			       struct pmem_dma_admin *admin)
@@ -118,6 +140,7 @@ static int pmem_dma_admin_copy(struct pmem_dma_dev *pd,
 
 	cmd = blk_mq_rq_to_pdu(rq);
 	cmd->admin = admin;
+	kref_get(&admin->refs);
 	init_completion(&admin->done);
 	/* So that it is begun here, not by a worker. */
 	blk_start_plug(&plug);
@@ -125,7 +148,8 @@ static int pmem_dma_admin_copy(struct pmem_dma_dev *pd,
 	blk_finish_plug(&plug);
 	/* Not woken by the channel: that would be two steps at a time. */
 	pmem_dma_nap();
-	wait_for_completion_io(&admin->done);
+	if (wait_for_completion_killable(&admin->done))
+		return -EINTR;
 	switch (admin->sts) {
 	case BLK_STS_OK:
 		return 0;
@@ -188,20 +212,19 @@ static int pmem_dma_read_media(struct pmem_dma_dev *pd, void *to, u64 offset,
 }
 
 static int pmem_dma_test_media(struct pmem_dma_dev *pd,
-			       struct pmem_dma_admin *admin,
-			       struct pmem_dma_buffers *b)
+			       struct pmem_dma_admin *admin)
 {
-	void *before = b->from, *after = b->from + PMEM_DMA_TEST_BYTES;
+	void *before = admin->mem[1], *after = before + PMEM_DMA_TEST_BYTES;
 	unsigned int try;
 	int rc;
 
 	if (pmem_core_is_bad(pd->pmem, 0, PMEM_DMA_TEST_BYTES))
 		return 0;
-	admin->to = b->to;
+	admin->to = admin->mem[0];
 	admin->from = NULL;
 	admin->offset = pmem_core_offset(pd->pmem, 0);
 	for (try = 0; try < PMEM_DMA_TEST_TRIES; try++) {
-		memset(b->to, ~0, PMEM_DMA_TEST_BYTES);
+		memset(admin->to, ~0, PMEM_DMA_TEST_BYTES);
 		rc = pmem_dma_read_media(pd, before, admin->offset,
 					 PMEM_DMA_TEST_BYTES);
 		if (!rc)
@@ -211,15 +234,14 @@ static int pmem_dma_test_media(struct pmem_dma_dev *pd,
 						 PMEM_DMA_TEST_BYTES);
 		if (rc)
 			return rc;
-		if (pmem_dma_plausible(b->to, before, after))
+		if (pmem_dma_plausible(admin->to, before, after))
 			return 0;
 	}
 	return -EILSEQ;
 }
 
 static int pmem_dma_test_link(struct pmem_dma_dev *pd,
-			      struct pmem_dma_admin *admin,
-			      struct pmem_dma_buffers *b)
+			      struct pmem_dma_admin *admin)
 {
 	static const char * const what[] = { "there", "back", "media" };
 	unsigned int step;
@@ -228,13 +250,13 @@ static int pmem_dma_test_link(struct pmem_dma_dev *pd,
 	admin->len = PMEM_DMA_TEST_BYTES;
 	for (step = 0; step < ARRAY_SIZE(what) && !rc; step++) {
 		if (step == 0)
-			rc = pmem_dma_test_memory(pd, admin, b->to, b->from,
-						  jiffies);
+			rc = pmem_dma_test_memory(pd, admin, admin->mem[0],
+						  admin->mem[1], jiffies);
 		else if (step == 1)
-			rc = pmem_dma_test_memory(pd, admin, b->from, b->to,
-						  ~jiffies);
+			rc = pmem_dma_test_memory(pd, admin, admin->mem[1],
+						  admin->mem[0], ~jiffies);
 		else
-			rc = pmem_dma_test_media(pd, admin, b);
+			rc = pmem_dma_test_media(pd, admin);
 	}
 	admin->step = rc ? what[step - 1] : NULL;
 	return rc;
@@ -294,8 +316,7 @@ static const char *pmem_dma_test_verdict(int rc)
  */
 int pmem_dma_selftest(struct pmem_dma_dev *pd)
 {
-	struct pmem_dma_buffers b;
-	struct pmem_dma_admin admin = { };
+	struct pmem_dma_admin *admin;
 	char name[32], *out = pd->selftest;
 	size_t len = 0, size = sizeof(pd->selftest);
 	unsigned int n;
@@ -304,29 +325,28 @@ int pmem_dma_selftest(struct pmem_dma_dev *pd)
 	rc = mutex_lock_interruptible(&pd->admin_lock);
 	if (rc)
 		return rc;
-	rc = pmem_dma_get_buffers(&b, 2 * PMEM_DMA_TEST_BYTES);
-	if (rc)
-		goto out_unlock;
-	if (b.bytes < 2 * PMEM_DMA_TEST_BYTES) {
+	admin = pmem_dma_admin_new(2 * PMEM_DMA_TEST_BYTES,
+				   2 * PMEM_DMA_TEST_BYTES);
+	if (!admin) {
 		rc = -ENOMEM;
-		goto out_put;
+		goto out_unlock;
 	}
 	out[0] = '\0';
-	for (n = 0; pmem_dma_admin_nth(pd, &admin, n, name, sizeof(name)); n++) {
-		rc = pmem_dma_test_link(pd, &admin, &b);
+	for (n = 0; pmem_dma_admin_nth(pd, admin, n, name, sizeof(name)); n++) {
+		rc = pmem_dma_test_link(pd, admin);
 		if (rc == -ENODEV || rc == -EINTR)
 			goto out_put;
 		if (rc)
 			bad = -EIO;
 		len += scnprintf(out + len, size - len, "%u %s %s%s%s\n",
-				 admin.queue, name, pmem_dma_test_verdict(rc),
-				 rc ? " " : "", rc ? admin.step : "");
+				 admin->queue, name, pmem_dma_test_verdict(rc),
+				 rc ? " " : "", rc ? admin->step : "");
 	}
 	if (!n)
 		scnprintf(out, size, "no channel\n");
 	rc = bad;
 out_put:
-	pmem_dma_put_buffers(&b);
+	pmem_dma_admin_put(admin);
 out_unlock:
 	mutex_unlock(&pd->admin_lock);
 	return rc;
@@ -360,10 +380,11 @@ ssize_t pmem_dma_selftest_show(struct pmem_dma_dev *pd, char *buf)
  * In pieces, with a nap after each: who shares the CPU must not wait for a MiB.  To
  * let others go first (cond_resched()) would not do, since they need not be due.
  */
-static int pmem_dma_cal_cpu(struct pmem_dma_dev *pd, struct pmem_dma_buffers *b,
-			    bool write, u32 len, u64 *ns)
+static int pmem_dma_cal_cpu(struct pmem_dma_dev *pd,
+			    const struct pmem_dma_admin *admin, u64 *ns)
 {
-	u64 offset = pmem_core_offset(pd->pmem, 0), start;
+	u32 len = admin->len;
+	u64 start;
 	u32 at, piece;
 	int rc = 0;
 
@@ -371,11 +392,12 @@ static int pmem_dma_cal_cpu(struct pmem_dma_dev *pd, struct pmem_dma_buffers *b,
 	for (at = 0; at < len && !rc; at += piece) {
 		piece = min_t(u32, len - at, PMEM_DMA_CAL_PIECE);
 		start = ktime_get_ns();
-		if (write)
-			memcpy_flushcache(b->to + at, b->from + at, piece);
+		if (admin->from)
+			memcpy_flushcache(admin->to + at, admin->from + at,
+					  piece);
 		else
-			rc = pmem_dma_read_media(pd, b->to + at, offset + at,
-						 piece);
+			rc = pmem_dma_read_media(pd, admin->to + at,
+						 admin->offset + at, piece);
 		*ns += ktime_get_ns() - start;
 		pmem_dma_nap();
 	}
@@ -384,9 +406,8 @@ static int pmem_dma_cal_cpu(struct pmem_dma_dev *pd, struct pmem_dma_buffers *b,
 
 /* Set a length's cell; its predecessor is that of half the length. */
 static int pmem_dma_cal_one(struct pmem_dma_dev *pd,
-			    struct pmem_dma_admin *admin,
-			    struct pmem_dma_buffers *b, bool write,
-			    u32 len, u64 (*cell)[2])
+			    struct pmem_dma_admin *admin, bool write, u32 len,
+			    u64 (*cell)[2])
 {
 	u64 *best = *cell, cpu;
 	unsigned int round;
@@ -394,16 +415,18 @@ static int pmem_dma_cal_one(struct pmem_dma_dev *pd,
 
 	best[0] = U64_MAX;
 	best[1] = U64_MAX;
-	admin->to = b->to;
-	admin->from = write ? b->from : NULL;
+	admin->to = admin->mem[0];
+	admin->from = write ? admin->mem[1] : NULL;
 	admin->offset = pmem_core_offset(pd->pmem, 0);
 	admin->len = len;
 	for (round = 0; round < PMEM_DMA_CAL_ROUNDS && !rc; round++) {
 		rc = pmem_dma_admin_copy(pd, admin);
+		if (rc)
+			break;
 		best[0] = min(best[0], admin->ns);
-		if (rc || len > PMEM_DMA_CAL_LINEAR)
+		if (len > PMEM_DMA_CAL_LINEAR)
 			continue;
-		rc = pmem_dma_cal_cpu(pd, b, write, len, &cpu);
+		rc = pmem_dma_cal_cpu(pd, admin, &cpu);
 		best[1] = min(best[1], cpu);
 	}
 	if (len > PMEM_DMA_CAL_LINEAR)
@@ -425,10 +448,11 @@ static u32 pmem_dma_cal_min(const struct pmem_dma_cal *cal, int dir)
 	return best;
 }
 
-static int pmem_dma_cal_all(struct pmem_dma_dev *pd, struct pmem_dma_admin *admin,
-			    struct pmem_dma_buffers *b, struct pmem_dma_cal *cal)
+static int pmem_dma_cal_all(struct pmem_dma_dev *pd,
+			    struct pmem_dma_admin *admin,
+			    struct pmem_dma_cal *cal)
 {
-	u64 most = min_t(u64, b->bytes,
+	u64 most = min_t(u64, admin->bytes,
 			 get_capacity(pd->disk) << SECTOR_SHIFT);
 	int dir, rc = 0;
 	u32 len;
@@ -438,7 +462,7 @@ static int pmem_dma_cal_all(struct pmem_dma_dev *pd, struct pmem_dma_admin *admi
 		if (len > most)
 			break;
 		for (dir = 0; dir < 2; dir++) {
-			rc = pmem_dma_cal_one(pd, admin, b, dir, len,
+			rc = pmem_dma_cal_one(pd, admin, dir, len,
 					      &cal->ns[dir][cal->nr]);
 			if (rc == -EOPNOTSUPP && cal->nr)
 				break;	/* longer than a descriptor */
@@ -466,26 +490,28 @@ static int pmem_dma_cal_all(struct pmem_dma_dev *pd, struct pmem_dma_admin *admi
  */
 int pmem_dma_calibrate(struct pmem_dma_dev *pd)
 {
-	struct pmem_dma_admin admin = { };
 	struct pmem_dma_cal cal = { };
-	struct pmem_dma_buffers b;
+	struct pmem_dma_admin *admin;
 	char name[32];
 	int rc;
 
 	rc = mutex_lock_interruptible(&pd->admin_lock);
 	if (rc)
 		return rc;
-	rc = pmem_dma_get_buffers(&b, PMEM_DMA_CAL_FIRST << (PMEM_DMA_CAL_NR - 1));
-	if (rc)
+	admin = pmem_dma_admin_new(PMEM_DMA_CAL_FIRST << (PMEM_DMA_CAL_NR - 1),
+				   PMEM_DMA_CAL_FIRST);
+	if (!admin) {
+		rc = -ENOMEM;
 		goto out_unlock;
+	}
 	rc = -ENOENT;
-	if (pmem_dma_admin_nth(pd, &admin, 0, name, sizeof(name)))
+	if (pmem_dma_admin_nth(pd, admin, 0, name, sizeof(name)))
 		rc = -EIO;
-	if (rc == -EIO && !pmem_core_is_bad(pd->pmem, 0, b.bytes))
-		rc = pmem_dma_cal_all(pd, &admin, &b, &cal);
+	if (rc == -EIO && !pmem_core_is_bad(pd->pmem, 0, admin->bytes))
+		rc = pmem_dma_cal_all(pd, admin, &cal);
 	if (!rc)
 		pd->cal = cal;
-	pmem_dma_put_buffers(&b);
+	pmem_dma_admin_put(admin);
 out_unlock:
 	mutex_unlock(&pd->admin_lock);
 	return rc;

@@ -195,8 +195,7 @@ static void pmem_dma_end_admin(struct request *rq, blk_status_t sts)
 	struct pmem_dma_admin *admin = cmd->admin;
 
 	blk_mq_end_request(rq, sts);
-	admin->sts = sts;
-	complete(&admin->done);
+	pmem_dma_admin_end(admin, sts);
 }
 
 static void pmem_dma_settle_admin(struct request *rq)
