@@ -63,6 +63,12 @@ static ssize_t channels_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(channels);
 
+/* A zero byte ends a string: what comes after it must not pass unseen. */
+static bool pmem_dma_is_text(const char *buf, size_t len)
+{
+	return strnlen(buf, len) == len;
+}
+
 static ssize_t policy_show(struct device *dev, struct device_attribute *attr,
 			   char *buf)
 {
@@ -76,8 +82,8 @@ static ssize_t policy_store(struct device *dev, struct device_attribute *attr,
 {
 	int policy = sysfs_match_string(pmem_dma_policy_names, buf);
 
-	if (policy < 0)
-		return policy;
+	if (policy < 0 || !pmem_dma_is_text(buf, len))
+		return -EINVAL;
 	WRITE_ONCE(dev_to_pd(dev)->policy, policy);
 	return len;
 }
@@ -87,9 +93,8 @@ static ssize_t pmem_dma_min_store(struct device *dev, const char *buf,
 				  size_t len, int dir)
 {
 	u32 bytes;
-	int rc = kstrtou32(buf, 10, &bytes);
 
-	if (rc)
+	if (kstrtou32(buf, 10, &bytes) || !pmem_dma_is_text(buf, len))
 		return -EINVAL;
 	WRITE_ONCE(dev_to_pd(dev)->min_bytes[dir], bytes);
 	return len;
@@ -170,15 +175,20 @@ static ssize_t stats_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(stats);
 
-static int pmem_dma_check_one(const char *buf)
+static bool pmem_dma_is_word(const char *buf, size_t len, const char *word)
 {
-	return sysfs_streq(buf, "1") ? 0 : -EINVAL;
+	return sysfs_streq(buf, word) && pmem_dma_is_text(buf, len);
+}
+
+static int pmem_dma_check_one(const char *buf, size_t len)
+{
+	return pmem_dma_is_word(buf, len, "1") ? 0 : -EINVAL;
 }
 
 static ssize_t rescan_store(struct device *dev, struct device_attribute *attr,
 			    const char *buf, size_t len)
 {
-	int rc = pmem_dma_check_one(buf);
+	int rc = pmem_dma_check_one(buf, len);
 
 	if (!rc)
 		rc = pmem_dma_rescan(dev_to_pd(dev), true);
@@ -189,7 +199,7 @@ static DEVICE_ATTR_WO(rescan);
 static ssize_t release_store(struct device *dev, struct device_attribute *attr,
 			     const char *buf, size_t len)
 {
-	int rc = pmem_dma_check_one(buf);
+	int rc = pmem_dma_check_one(buf, len);
 
 	if (!rc)
 		rc = pmem_dma_release(dev_to_pd(dev));
@@ -206,7 +216,7 @@ static ssize_t selftest_show(struct device *dev, struct device_attribute *attr,
 static ssize_t selftest_store(struct device *dev, struct device_attribute *attr,
 			      const char *buf, size_t len)
 {
-	int rc = pmem_dma_check_one(buf);
+	int rc = pmem_dma_check_one(buf, len);
 
 	if (!rc)
 		rc = pmem_dma_selftest(dev_to_pd(dev));
@@ -227,9 +237,9 @@ static ssize_t calibrate_store(struct device *dev,
 	struct pmem_dma_dev *pd = dev_to_pd(dev);
 	int rc;
 
-	if (sysfs_streq(buf, "apply"))
+	if (pmem_dma_is_word(buf, len, "apply"))
 		rc = pmem_dma_calibrate_apply(pd);
-	else if (sysfs_streq(buf, "1"))
+	else if (pmem_dma_is_word(buf, len, "1"))
 		rc = pmem_dma_calibrate(pd);
 	else
 		rc = -EINVAL;

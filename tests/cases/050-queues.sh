@@ -66,6 +66,10 @@ refuse "policy takes nonsense" bash -c "echo fast >/sys/block/$ns_disk/dma/polic
 refuse "a size takes nonsense" bash -c "echo -1 >/sys/block/$ns_disk/dma/read_min_bytes"
 refuse "a size takes too much" bash -c "echo 4294967296 >/sys/block/$ns_disk/dma/write_min_bytes"
 refuse "rescan takes 0" bash -c "echo 0 >/sys/block/$ns_disk/dma/rescan"
+for word in policy:cpu read_min_bytes:1 rescan:1 release:1 selftest:1 calibrate:1; do
+	refuse "${word%:*} takes what follows a zero byte" \
+		bash -c "printf '%s\\0junk' ${word#*:} >/sys/block/$ns_disk/dma/${word%:*}"
+done
 expect_same "policy is as it was" dma "$(cat "/sys/block/$ns_disk/dma/policy")"
 expect_same "the size is as it was" 524288 "$(cat "/sys/block/$ns_disk/dma/read_min_bytes")"
 
