@@ -31,13 +31,6 @@ media()
 	dd if="/dev/$disk" bs=64k count=16 iflag=direct status=none | sha256sum
 }
 
-wait_gone()
-{
-	while kill -0 "$1" 2>/dev/null; do
-		sleep 0.1
-	done
-}
-
 # --- What they find ----------------------------------------------------------
 
 expect_same "result before the first run" "not run" "$(cat "$dma/selftest")"
@@ -182,7 +175,7 @@ sleep 2
 within 20 write_to /sys/bus/nd/drivers/pmem_dma/unbind "$dev"
 wait "$load" || true
 for tester in "${testers[@]}"; do
-	within 20 wait_gone "$tester"
+	wait_for 20 exited "$tester"
 done
 
 # And in a single pass: the sums are the block layer's.
@@ -193,4 +186,14 @@ expect_same "requests in flight" 0 "$(value_of in_flight)"
 read -r -a words <"/sys/block/$disk/stat"
 expect_same "reads and writes of the disk" $((words[0] + words[4])) \
 	"$(awk '/_requests_/ { sum += $2 } END { print sum }' "$dma/stats")"
+
+# Flushes of nothing are writes to the block layer, not to us.
+written=$(value_of write_requests_cpu)
+for ((i = 0; i < 5; i++)); do
+	dd if=/dev/zero of="/dev/$disk" bs=4k count=1 oflag=direct conv=notrunc,fsync status=none
+done
+expect_same "writes" 5 $(($(value_of write_requests_cpu) - written))
+read -r -a flushed <"/sys/block/$disk/stat"
+expect_same "writes and flushes of the block layer" $((words[4] + 10)) "${flushed[4]}"
+expect_same "flushes" "${flushed[15]}" "$(value_of flushes)"
 mark "gone and back"
