@@ -39,6 +39,8 @@ help:
 	@echo 'Other variables:'
 	@echo '  W=1              more compiler warnings (kbuild)'
 	@echo '  DEBUG_GENCTR=1   check the generation of DMA callbacks (see Kconfig)'
+	@echo '  PMEM_LAB_CACHE=DIR    where the lab is (~/.cache/pmem-lab)'
+	@echo '  PMEM_LAB_MACHINES=N   virtual machines at a time (what cores and memory allow)'
 
 # Asked for once, by the first recipe that needs it: build directory, release,
 # and host or lab.
@@ -74,6 +76,8 @@ modules_install: modules
 	@test -n '$(mod_root)' || test -d $(mod_dir) || { \
 		echo 'make: kernel $(release) is not installed on this machine;' \
 			'INSTALL_MOD_PATH= names another root' >&2; exit 1; }
+	@command -v depmod >/dev/null || { \
+		echo 'make: there is no depmod here (package kmod)' >&2; exit 1; }
 	install -D -m 644 -t $(mod_dir)/updates $(out)/*.ko
 	depmod $(if $(mod_root),-b $(mod_root) )$(release)
 	@if test -e $(conf); then echo 'Kept $(conf) as it is.'; \
