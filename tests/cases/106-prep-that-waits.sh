@@ -11,11 +11,13 @@
 # shellcheck source=tests/swdma.sh
 . /tests/swdma.sh
 
-# Most of the load's 192 requests are in prep then.
+# Most of the load's 192 requests are in prep then. All who submit may wait for one
+# channel while another is idle and thus never late: so each is given a read.
 stand_still()
 {
 	count_from_here
 	knobs stall=1
+	read_from_each_cpu
 	wait_for 40 rose timeouts
 	wait_for 20 none_healthy
 	count_from_here
@@ -34,6 +36,7 @@ for round in 1 2 3; do
 	wait_for 40 rose redone {read,write}_requests_fallback_no_channel
 	mark "channels are terminated, requests go by the CPU: $round"
 	knobs_clear
+	readers_end
 	wait_for 80 state_is healthy
 	uses_dma
 done
@@ -43,6 +46,7 @@ provider_leaves
 mark "the provider has left"
 by_cpu
 knobs_clear
+readers_end
 provider_comes
 wait_for 20 channels_are 4
 uses_dma
@@ -58,6 +62,7 @@ stand_still
 touch_disks
 expect "the CPU copied" rose {read,write}_requests_fallback_no_channel
 knobs_clear
+readers_end
 wait_for 40 state_is healthy
 uses_dma
 stop_load
