@@ -14,6 +14,7 @@
 #include <linux/dma-map-ops.h>
 #include <linux/dmaengine.h>
 #include <linux/log2.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -49,19 +50,50 @@ static bool pmem_dma_dev_suits(struct device *dev, int nid)
 	return dev_to_node(dev) == nid && dev_is_dma_coherent(dev);
 }
 
+/* What pmem_dma_chan_suits() is asked for. */
+struct pmem_dma_wanted {
+	int nid;
+	struct module *owner;	/* of the channel that was found, held */
+};
+
 /*
  * Channels of a device that is being unregistered come by as well, and with @dev
  * already freed: dmaengine_get_dma_device() has to wait until one is ours.
+ *
+ * The provider's module is held from here on, as it may be about to be removed: a
+ * dmaengine that finds this out by itself takes the device off its list, where the
+ * removal does so once more.
  */
-static bool pmem_dma_chan_suits(struct dma_chan *chan, void *nid)
+static bool pmem_dma_chan_suits(struct dma_chan *chan, void *data)
 {
-	struct device *dev = chan->device->dev;
+	struct pmem_dma_wanted *wanted = data;
+	struct dma_device *dd = chan->device;
 	struct pmem_dma_shunned *shunned;
 
 	list_for_each_entry(shunned, &pmem_dma_shunned, node)
-		if (shunned->dev == dev)
+		if (shunned->dev == dd->dev)
 			return false;
-	return pmem_dma_dev_suits(dev, *(int *)nid);
+	if (!pmem_dma_dev_suits(dd->dev, wanted->nid) ||
+	    !try_module_get(dd->owner))
+		return false;
+	/* An earlier one that could not be set up. */
+	module_put(wanted->owner);
+	wanted->owner = dd->owner;
+	return true;
+}
+
+static struct dma_chan *pmem_dma_chan_find(int nid)
+{
+	struct pmem_dma_wanted wanted = { .nid = nid };
+	struct dma_chan *chan;
+	dma_cap_mask_t mask;
+
+	dma_cap_zero(mask);
+	dma_cap_set(DMA_MEMCPY, mask);
+	chan = dma_request_channel(mask, pmem_dma_chan_suits, &wanted);
+	/* The channel holds it by itself. */
+	module_put(wanted.owner);
+	return chan;
 }
 
 /*
@@ -81,15 +113,12 @@ static u32 pmem_dma_max_len(struct device *dev)
 static struct pmem_dma_chan *pmem_dma_chan_request(int nid)
 {
 	struct pmem_dma_chan *ch;
-	dma_cap_mask_t mask;
 	u32 align;
 
 	ch = kzalloc_node(sizeof(*ch), GFP_KERNEL, nid);
 	if (!ch)
 		return NULL;
-	dma_cap_zero(mask);
-	dma_cap_set(DMA_MEMCPY, mask);
-	ch->chan = dma_request_channel(mask, pmem_dma_chan_suits, &nid);
+	ch->chan = pmem_dma_chan_find(nid);
 	if (!ch->chan) {
 		kfree(ch);
 		return NULL;

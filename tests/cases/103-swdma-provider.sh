@@ -64,6 +64,28 @@ too_few_bits()
 	uses_dma
 }
 
+# The disks look for channels when the module of the provider is about to go, and cannot
+# be had any more.
+rescan_while_removed()
+{
+	local remover
+
+	reload "$@" hold_exit=1
+	tell release
+	rmmod swdma &
+	remover=$!
+	wait_for 10 grep -q going /sys/module/swdma/initstate
+	tell rescan
+	by_cpu
+	echo 0 >/sys/module/swdma/parameters/hold_exit
+	wait "$remover" || fail "rmmod failed"
+	by_cpu
+	swdma_load
+	wait_for 20 channels_are 4
+	uses_dma
+	mark "a rescan while the provider is removed $*"
+}
+
 # limited COUNTER PARAMETER...: channels with this limit, of which the counter of
 # swdma tells that it was met.
 limited()
@@ -129,6 +151,8 @@ leave_in_use 1 delay_us=1000
 leave_hung
 
 too_few_bits
+rescan_while_removed
+rescan_while_removed private=0
 limited ring_full ring=16
 limited too_long max_len=2048 advertise=0
 full_without_interrupts

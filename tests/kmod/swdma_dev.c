@@ -8,6 +8,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
@@ -74,6 +75,10 @@ MODULE_PARM_DESC(terminate, "terminate_all: 0 does not exist, 1 drops descriptor
 bool swdma_synchronize;
 module_param_named(synchronize, swdma_synchronize, bool, 0444);
 MODULE_PARM_DESC(synchronize, "synchronize exists (default N)");
+
+static bool hold_exit;
+module_param(hold_exit, bool, 0644);
+MODULE_PARM_DESC(hold_exit, "The removal of the module waits, before it begins, until this is cleared (default N)");
 
 struct workqueue_struct *swdma_wq;
 
@@ -299,6 +304,8 @@ static void __exit swdma_exit(void)
 {
 	LIST_HEAD(left);
 
+	while (READ_ONCE(hold_exit))
+		msleep(20);
 	swdma_del_devices();
 	platform_driver_unregister(&swdma_driver);
 	swdma_take_left(&left);
