@@ -155,7 +155,7 @@ struct pmem_dma_stats {
 #endif
 };
 
-#define PMEM_DMA_CAL_NR		10
+#define PMEM_DMA_CAL_NR		6
 
 /**
  * struct pmem_dma_cal - result of a calibration

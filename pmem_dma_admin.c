@@ -16,7 +16,7 @@
  * who is killed while a channel hangs: what the copy uses goes when that ends.
  *
  * To leave the CPU to others, a step does little, and sleeps so long after it that
- * only about one in ten thousand small requests meets one.
+ * fewer than one in ten thousand small requests meet one.
  */
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
@@ -43,18 +43,21 @@
 #define PMEM_DMA_ADMIN_TRIES	200
 #define PMEM_DMA_ADMIN_PAUSE_MS	10
 
-/* Calibrated lengths: powers of two from the first on, as far as memory goes. */
+/*
+ * Calibrated lengths: powers of two from the first on, as far as memory goes.  Not
+ * more of them, because the kernel may clear a buffer when it hands it out, at once.
+ */
 #define PMEM_DMA_CAL_FIRST	SZ_4K
 #define PMEM_DMA_CAL_ROUNDS	3
 #define PMEM_DMA_CAL_PIECE	SZ_4K
 
 /* A CPU's copy that is longer takes as long as its parts. */
-#define PMEM_DMA_CAL_LINEAR	SZ_32K
+#define PMEM_DMA_CAL_LINEAR	SZ_16K
 
 /* To the point: with more slack, the end would wait for the CPU's next tick. */
 static void pmem_dma_nap(void)
 {
-	usleep_range(50 * USEC_PER_MSEC, 50 * USEC_PER_MSEC + 50);
+	usleep_range(150 * USEC_PER_MSEC, 150 * USEC_PER_MSEC + 50);
 }
 
 static void pmem_dma_admin_free(struct kref *refs)
@@ -84,8 +87,11 @@ static struct pmem_dma_admin *pmem_dma_admin_new(size_t most, size_t least)
 			return NULL;
 		kref_init(&admin->refs);
 		admin->bytes = most;
+		/* Which may clear them. */
 		admin->mem[0] = (void *)__get_free_pages(gfp, get_order(most));
+		pmem_dma_nap();
 		admin->mem[1] = (void *)__get_free_pages(gfp, get_order(most));
+		pmem_dma_nap();
 		if (admin->mem[0] && admin->mem[1])
 			return admin;
 		pmem_dma_admin_put(admin);
@@ -310,7 +316,7 @@ static const char *pmem_dma_test_verdict(int rc)
  *
  * The result is for pmem_dma_selftest_show().
  *
- * Context: Process context.  Takes a quarter of a second per channel, more if one hangs.
+ * Context: Process context.  Takes a second per channel, more if one hangs.
  * Return: 0 if all is well, -EIO if a channel is not, or another errno if the
  *	test could not be made.
  */

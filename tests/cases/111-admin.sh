@@ -57,7 +57,7 @@ cat "$dma/selftest"
 echo 1 >"$dma/calibrate"
 cat "$dma/calibrate"
 expect "a line for 4k" grep -qE '^4096( [0-9]+){4}$' "$dma/calibrate"
-expect "a line for 1M" grep -qE '^1048576( [0-9]+){4}$' "$dma/calibrate"
+expect "a line for 128k" grep -qE '^131072( [0-9]+){4}$' "$dma/calibrate"
 media >/tmp/after
 expect "the media is as before" cmp /tmp/before /tmp/after
 expect_same "requests that count as the disk's, but for those of media" \
