@@ -16,6 +16,8 @@ lengths=512,4096,65536,2097152
 engines=psync,io_uring,libaio
 # How long I/O goes on for the host to trace some, in instructions.
 trace_ticks=${BENCH_TRACE_TICKS:-0}
+# Only what a DMA read of some length takes off the stock driver.
+long_reads=${BENCH_LONG_READS:-}
 
 say()
 {
@@ -103,6 +105,11 @@ variants()
 all_figures()
 {
 	prepare_queue "$2"
+	if [ -n "$long_reads" ]; then
+		figures "$1" "/dev/$2" psync 65536,2097152 read
+		figures "$1" "/dev/$2" uring_x16 65536 read
+		return
+	fi
 	queue_facts "$1" "$2"
 	figures "$1" "/dev/$2" "$engines" "$lengths" read,write
 	# 16 times 2M would take longer than from one timer interrupt to the next, and how
@@ -283,12 +290,14 @@ latency_with()
 	wait_for 10 test -b "/dev/$ns_disk"
 	for run in 1 2 3 4 5; do
 		fact "latency.$file.alone.$run" \
-			"$(/bench/insn "/dev/$ns_disk" psync 4096 read 20000 latency)"
+			"$(/bench/insn "/dev/$ns_disk" psync 4096 read 40000 latency)"
 		touch /tmp/go-on
 		/bench/insn "/sys/block/$ns_disk/dma/$file" 1 /tmp/go-on &
 		tester=$!
+		# It has to be loaded, which is not what this is about.
+		sleep 0.3
 		fact "latency.$file.with.$run" \
-			"$(/bench/insn "/dev/$ns_disk" psync 4096 read 20000 latency)"
+			"$(/bench/insn "/dev/$ns_disk" psync 4096 read 40000 latency)"
 		rm /tmp/go-on
 		wait "$tester" || fail "$file failed"
 	done
@@ -313,11 +322,20 @@ fact media "fsdax, persistence domain $(cat "/sys/bus/nd/devices/$(region_of 0)/
 udevadm control --stop-exec-queue
 
 modprobe nulldma
-floor
-copies
-stock
-by_cpu
-by_dma
-[ "$trace_ticks" -gt 0 ] || admin_latency
+if [ -n "$long_reads" ]; then
+	null_disk
+	all_figures null_blk nullb0
+	all_figures nd_pmem "$ns_disk"
+	rebind pmem_dma "$ns_dev" "$ns_disk"
+	policy dma
+	all_figures pmem_dma/dma "$ns_disk"
+else
+	floor
+	copies
+	stock
+	by_cpu
+	by_dma
+	[ "$trace_ticks" -gt 0 ] || admin_latency
+fi
 cat /proc/kallsyms >/out/kallsyms
 say "measured"
