@@ -140,8 +140,7 @@ take_region()
 {
 	rebind "$1" "$ns_dev" "$ns_disk"
 	start_io "$ns_disk"
-	timeout 30 ndctl disable-region "$ns_region" >/dev/null ||
-		fail "disable-region under $1 hangs or fails"
+	within 30 ndctl disable-region "$ns_region" >/dev/null
 	io_ends
 	ndctl enable-region "$ns_region" >/dev/null
 	ns_dev=$(claim_of "$ns_name")
@@ -158,8 +157,7 @@ destroy()
 	expect_same "driver after a refusal" "$1" "$(driver_of "$ns_dev")"
 	expect_same "$ns_disk after a refusal" "$first" "$(look "$ns_disk")"
 	start_io "$ns_disk"
-	timeout 30 ndctl destroy-namespace --force "$ns_name" >/dev/null 2>&1 ||
-		fail "destroy-namespace --force under $1 hangs or fails"
+	within 30 ndctl destroy-namespace --force "$ns_name" >/dev/null
 	io_ends
 	make_ns fsdax 0 --size=32M
 }
