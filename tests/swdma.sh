@@ -2,7 +2,9 @@
 # shellcheck shell=bash
 # Sourced by cases, after lib.sh: two disks, raw on node 0 and fsdax on node 1,
 # whose channels are those of swdma.ko, and a load that verifies all it reads. An
-# emulated CPU is slow at starting processes: what is done often is done by bash.
+# emulated CPU is slow at starting processes: what is done often is done by bash. It reads
+# files that change by mapfile, in one go: "read" goes back to the end of each line,
+# and a file of sysfs is made anew for that, maybe with longer numbers.
 
 swdma=/sys/kernel/debug/swdma
 swdma_driver=/sys/bus/platform/drivers/swdma
@@ -141,12 +143,13 @@ tell()
 # reads and writes together.
 count()
 {
-	local disk name value words
+	local disk line lines words
 
 	for disk in "${disks[@]}"; do
-		while read -r name value; do
-			counted[$disk.$name]=$value
-		done <"/sys/block/$disk/dma/stats"
+		mapfile -t lines <"/sys/block/$disk/dma/stats"
+		for line in "${lines[@]}"; do
+			counted[$disk.${line% *}]=${line#* }
+		done
 		read -r -a words <"/sys/block/$disk/stat"
 		counted[$disk.redone]=$((counted[$disk.read_requests_redone] +
 			counted[$disk.write_requests_redone]))
@@ -200,15 +203,15 @@ any_rose()
 # state_is STATE: every disk has channels, and all are in this state.
 state_is()
 {
-	local disk words any
+	local disk line lines words
 
 	for disk in "${disks[@]}"; do
-		any=
-		while read -r -a words; do
+		mapfile -t lines <"/sys/block/$disk/dma/channels"
+		[ ${#lines[@]} -gt 0 ] || return 1
+		for line in "${lines[@]}"; do
+			read -r -a words <<<"$line"
 			[ "${words[4]}" = "$1" ] || return 1
-			any=1
-		done <"/sys/block/$disk/dma/channels"
-		[ -n "$any" ] || return 1
+		done
 	done
 }
 

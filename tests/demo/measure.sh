@@ -33,27 +33,29 @@ nap()
 
 bytes_so_far()
 {
-	local key value
+	local line lines
 
 	bytes=0
-	while read -r key value; do
-		case $key in
-		read_bytes: | write_bytes:) bytes=$((bytes + value)) ;;
+	mapfile -t lines <"/proc/$fio_pid/io"
+	for line in "${lines[@]}"; do
+		case $line in
+		read_bytes:* | write_bytes:*) bytes=$((bytes + ${line#* })) ;;
 		esac
-	done <"/proc/$fio_pid/io"
+	done
 }
 
 # bytes_by dma|cpu DIRECTORY: set bytes to what pmem_dma has moved that way.
 bytes_by()
 {
-	local key value
+	local line lines
 
 	bytes=0
-	while read -r key value; do
-		case $key in
-		*_bytes_"$1") bytes=$((bytes + value)) ;;
+	mapfile -t lines <"$2/stats"
+	for line in "${lines[@]}"; do
+		case $line in
+		*"_bytes_$1 "*) bytes=$((bytes + ${line#* })) ;;
 		esac
-	done <"$2/stats"
+	done
 }
 
 # Set engine to the percentage of bytes that the engine has moved since the

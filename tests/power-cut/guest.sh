@@ -91,16 +91,19 @@ powercut()
 		"/dev/${disk_of[records1]}" /mnt/ext4 /mnt/xfs
 }
 
-# Print what the disks have moved, and by whom.
+# Print what the disks have moved, and by whom. The files change, so each is read in one
+# go.
 moved()
 {
-	local file name value
+	local file line lines name
 	local -A sum=()
 
 	for file in /sys/block/pmem*/dma/stats; do
-		while read -r name value; do
-			sum[$name]=$((${sum[$name]:-0} + value))
-		done <"$file"
+		mapfile -t lines <"$file"
+		for line in "${lines[@]}"; do
+			name=${line% *}
+			sum[$name]=$((${sum[$name]:-0} + ${line#* }))
+		done
 	done
 	printf 'moved: read dma %d cpu %d write dma %d cpu %d flushes %d redone %d\n' \
 		"${sum[read_bytes_dma]}" "${sum[read_bytes_cpu]}" "${sum[write_bytes_dma]}" \
